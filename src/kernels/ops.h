@@ -1,0 +1,99 @@
+// The fixed table of operations that an instruction set provides. Knows rows, row lists and vectors, never layers.
+//
+// One rule binds all of them: the result for a (row, token) pair does not depend on which other rows or tokens the call
+// computes, nor on how a caller cuts its work into calls. So callers may batch, split and skip freely and results stay
+// bit-identical on a given instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/cpu_info.h"
+#include "base/dtype.h"
+#include "quant/activation_q8.h"
+
+namespace powerinfer::kernels {
+
+/// out[t * out_stride + r] = row(r) . act(t) for all r < n_rows and t < n_tokens, where
+///   row(r) = weights + (row_ids ? row_ids[r] : r) * row_stride, n elements of the format, and
+///   act(t) = acts + (token_ids ? token_ids[t] : t) * act_stride, encoded as the format's ActivationEncoding.
+/// `out` is indexed by the position in the lists, not by the id.
+struct DotArgs {
+    const uint8_t* weights;
+    size_t row_stride;  ///< bytes
+    const int32_t* row_ids = nullptr;
+    int64_t n_rows;
+    int64_t n;  ///< elements per row
+    const uint8_t* acts;
+    size_t act_stride = 0;  ///< bytes
+    const int32_t* token_ids = nullptr;
+    int64_t n_tokens = 1;
+    float* out;
+    int64_t out_stride = 0;  ///< floats from one token's results to the next
+};
+using DotFn = void (*)(const DotArgs&);
+
+/// out[i] += coef[r] * row(r)[i] for i in [0, n), the rows added one after another in list order:
+///   row(r) = weights + (row_ids ? row_ids[r] : r) * row_stride.
+/// A zero coefficient leaves `out` bit for bit as it was (unless the row holds Inf or NaN).
+struct AxpyArgs {
+    const uint8_t* weights;
+    size_t row_stride;  ///< bytes
+    const int32_t* row_ids = nullptr;
+    const float* coef;
+    int64_t n_rows;
+    int64_t n;
+    float* out;
+};
+using AxpyFn = void (*)(const AxpyArgs&);
+
+/// Attention of one query head group over one block of cached positions, with a running (online) softmax.
+/// K and V rows lie n_bytes apart; the state is updated position block by position block, in order.
+struct AttentionArgs {
+    const float* q;        ///< [n_group][head_dim], already scaled
+    int n_group;           ///< query heads that share this KV head
+    int head_dim_k, head_dim_v;
+    const uint8_t* k;      ///< first cached key row of this head
+    const uint8_t* v;
+    size_t k_stride, v_stride;  ///< bytes between positions
+    int64_t n_positions;   ///< in this block
+    float softcap = 0;     ///< 0 = none: score = softcap * tanh(score / softcap)
+    float* max;            ///< [n_group] running maximum, start at -inf
+    float* sum;            ///< [n_group] running sum of exp(score - max), start at 0
+    float* acc;            ///< [n_group][head_dim_v] running weighted sum of values, start at 0
+};
+using AttentionFn = void (*)(const AttentionArgs&);
+
+enum class GateActivation { silu, relu, relu_squared, gelu, gelu_quick, drelu };
+
+/// Table of one instruction set. Entries by DType id are null for types without weights.
+struct Ops {
+    std::string_view isa;  ///< "scalar", "avx2", "avx512", "neon"
+    DotFn dot[kDTypeIdEnd] = {};
+    AxpyFn axpy[kDTypeIdEnd] = {};
+    void (*encode)(quant::ActivationEncoding, const float* x, void* dst, int64_t n) = nullptr;
+    /// Decodes n elements of a row to f32 (embedding look-up, re-laying).
+    void (*decode[kDTypeIdEnd])(const void* src, float* dst, int64_t n) = {};
+    /// y[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i]
+    void (*rms_norm)(const float* x, const float* weight, float* y, int64_t n, float eps) = nullptr;
+    /// y[i] += x[i]
+    void (*add)(const float* x, float* y, int64_t n) = nullptr;
+    /// h[i] = act(gate[i]) * up[i]; drelu also clamps `up` at zero. `up` may be null for ungated networks: act(gate).
+    void (*gate)(GateActivation act, const float* gate, const float* up, float* h, int64_t n) = nullptr;
+    AttentionFn attention_f16 = nullptr, attention_f32 = nullptr;
+    void (*f32_to_f16)(const float* x, uint16_t* y, int64_t n) = nullptr;
+};
+
+/// The instruction sets compiled into this binary that this CPU can run, best first; "scalar" is always last.
+std::vector<std::string_view> available_isas(const CpuInfo& cpu);
+
+/// All that are compiled in, whether the CPU has them or not.
+std::vector<std::string_view> compiled_isas();
+
+/// The table for a name, or for the best available one when the name is empty. Throws Error{unsupported} saying what is
+/// missing when the name is unknown or the CPU cannot run it. The environment variable POWERINFER_ISA is read by callers.
+const Ops& ops(const CpuInfo& cpu, std::string_view isa = {});
+
+}  // namespace powerinfer::kernels

@@ -1,0 +1,38 @@
+// The two 8-bit activation encodings and their slow, obvious encoders.
+//
+// Both are stored in parts rather than as structs of blocks, because kernels read the parts at different strides:
+//
+//   q8_32   of n values (n a multiple of 32):    [ n int8 q | n/32 f32 d | n/32 f32 s ]
+//           x[i] ~ d[i/32] * q[i],  s[b] = d[b] * (sum of q in block b), used by formats with a minimum (Q4_1, Q5_1)
+//   q8_256  of n values (n a multiple of 256):   [ n int8 q | n/256 f32 d | n/16 int16 sums ]
+//           x[i] ~ d[i/256] * q[i], sums[k] = sum of q[16k .. 16k+15]
+//
+// d = max|x| / 127 over the block, kept in f32, and q = round to nearest, ties to even, of x / d (computed as
+// x * (127 / max|x|)); an all-zero block has d = 0 and q = 0. So q lies in [-127, 127]: -128 never occurs, which
+// lets AVX2 kernels use sign tricks safely.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "quant/format.h"
+
+namespace powerinfer::quant {
+
+/// Bytes of one encoded activation vector of n values (a multiple of 64, so that vectors can lie side by side aligned).
+size_t activation_bytes(ActivationEncoding encoding, int64_t n);
+
+/// Byte offsets of the parts inside one encoded vector.
+struct Q8Parts {
+    size_t d;    ///< f32 scales
+    size_t sum;  ///< f32 s (q8_32) or int16 sums (q8_256)
+};
+Q8Parts q8_parts(ActivationEncoding encoding, int64_t n);
+
+/// The reference encoder. `dst` has activation_bytes(encoding, n) bytes.
+void encode_activation(ActivationEncoding encoding, const float* x, void* dst, int64_t n);
+
+/// The values that an encoded vector stands for.
+void decode_activation(ActivationEncoding encoding, const void* src, float* x, int64_t n);
+
+}  // namespace powerinfer::quant
