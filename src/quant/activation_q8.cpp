@@ -1,8 +1,11 @@
 #include "quant/activation_q8.h"
 
+#include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace powerinfer::quant {
 namespace {
@@ -13,11 +16,12 @@ size_t round_up_64(size_t n) {
 
 /// Encodes one block; returns its scale. Rounding follows the current mode, which is nearest-even.
 float encode_block(const float* x, int8_t* q, int64_t n) {
-    float amax = 0;
-    for (int64_t i = 0; i < n; ++i) amax = std::fmax(amax, std::fabs(x[i]));
-    if (amax == 0) {
+    uint32_t amax_bits = 0;  // of non-negative floats, the larger number has the larger bits; NaN lies above all
+    for (int64_t i = 0; i < n; ++i) amax_bits = std::max(amax_bits, std::bit_cast<uint32_t>(x[i]) & 0x7FFFFFFFu);
+    const auto amax = std::bit_cast<float>(amax_bits);
+    if (!(amax >= kSmallestQ8Max && std::isfinite(amax))) {
         std::memset(q, 0, static_cast<size_t>(n));
-        return 0;
+        return std::isfinite(amax) ? 0 : std::numeric_limits<float>::quiet_NaN();
     }
     const float inverse = 127.0f / amax;
     for (int64_t i = 0; i < n; ++i) q[i] = static_cast<int8_t>(std::nearbyintf(x[i] * inverse));

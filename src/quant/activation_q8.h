@@ -8,8 +8,9 @@
 //           x[i] ~ d[i/256] * q[i], sums[k] = sum of q[16k .. 16k+15]
 //
 // d = max|x| / 127 over the block, kept in f32, and q = round to nearest, ties to even, of x / d (computed as
-// x * (127 / max|x|)); an all-zero block has d = 0 and q = 0. So q lies in [-127, 127]: -128 never occurs, which
-// lets AVX2 kernels use sign tricks safely.
+// x * (127 / max|x|)). A block whose max|x| is below kSmallestQ8Max counts as zero: d = 0 and q = 0. A block with an
+// infinity or NaN has d = NaN and q = 0, so that the damage reaches the logits, where it is noticed. So q lies in
+// [-127, 127]: -128 never occurs, which lets AVX2 kernels use sign tricks safely.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +19,9 @@
 #include "quant/format.h"
 
 namespace powerinfer::quant {
+
+/// Below this, 127 / max|x| leaves the range of f32.
+inline constexpr float kSmallestQ8Max = 0x1p-100f;
 
 /// Bytes of one encoded activation vector of n values (a multiple of 64, so that vectors can lie side by side aligned).
 size_t activation_bytes(ActivationEncoding encoding, int64_t n);

@@ -1,0 +1,33 @@
+// The encoders and decoders behind the rows of format.cpp, one pair per format. Not for other rooms: they ask
+// format(). Each codes whole blocks; importance is as Format::encode describes.
+#pragma once
+
+#include <cstdint>
+
+#include "quant/blocks_k.h"
+#include "quant/blocks_legacy.h"
+#include "quant/blocks_table.h"
+#include "quant/blocks_ternary.h"
+
+namespace powerinfer::quant {
+
+void decode_block(const BlockQ4_0& block, float* x);    ///< x has 32 values
+void decode_block(const BlockQ4_1& block, float* x);    ///< x has 32 values
+void decode_block(const BlockQ5_0& block, float* x);    ///< x has 32 values
+void decode_block(const BlockQ5_1& block, float* x);    ///< x has 32 values
+void decode_block(const BlockQ8_0& block, float* x);    ///< x has 32 values
+void decode_block(const BlockQ2_K& block, float* x);    ///< x has 256 values
+void decode_block(const BlockQ3_K& block, float* x);    ///< x has 256 values
+void decode_block(const BlockQ4_K& block, float* x);    ///< x has 256 values
+void decode_block(const BlockQ5_K& block, float* x);    ///< x has 256 values
+void decode_block(const BlockQ6_K& block, float* x);    ///< x has 256 values
+void decode_block(const BlockIQ4_NL& block, float* x);  ///< x has 32 values
+void decode_block(const BlockIQ4_XS& block, float* x);  ///< x has 256 values
+void decode_block(const BlockMXFP4& block, float* x);   ///< x has 32 values
+void decode_block(const BlockTQ1_0& block, float* x);   ///< x has 256 values
+void decode_block(const BlockTQ2_0& block, float* x);   ///< x has 256 values
+
+void encode_block(const float* x, const float* importance, BlockQ4_0& block);
+void encode_block(const float* x, const float* importance, BlockQ8_0& block);
+
+}  // namespace powerinfer::quant
