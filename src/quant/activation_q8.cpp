@@ -42,7 +42,7 @@ size_t activation_bytes(ActivationEncoding encoding, int64_t n) {
     switch (encoding) {
         case ActivationEncoding::f32: return round_up_64(count * sizeof(float));
         case ActivationEncoding::q8_32:
-            return q8_parts(encoding, n).sum + round_up_64(count / 32 * sizeof(float));
+            return q8_parts(encoding, n).sum + round_up_64(count / 32 * sizeof(int32_t));
         case ActivationEncoding::q8_256:
             return q8_parts(encoding, n).sum + round_up_64(count / 16 * sizeof(int16_t));
     }
@@ -65,7 +65,7 @@ void encode_activation(ActivationEncoding encoding, const float* x, void* dst, i
         if (encoding == ActivationEncoding::q8_32) {
             int sum = 0;
             for (int64_t i = 0; i < block; ++i) sum += q[b * block + i];
-            reinterpret_cast<float*>(bytes + parts.sum)[b] = d[b] * static_cast<float>(sum);
+            reinterpret_cast<int32_t*>(bytes + parts.sum)[b] = sum;
         } else {
             for (int64_t k = 0; k < 16; ++k) {
                 int sum = 0;

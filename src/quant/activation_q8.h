@@ -2,8 +2,9 @@
 //
 // Both are stored in parts rather than as structs of blocks, because kernels read the parts at different strides:
 //
-//   q8_32   of n values (n a multiple of 32):    [ n int8 q | n/32 f32 d | n/32 f32 s ]
-//           x[i] ~ d[i/32] * q[i],  s[b] = d[b] * (sum of q in block b), used by formats with a minimum (Q4_1, Q5_1)
+//   q8_32   of n values (n a multiple of 32):    [ n int8 q | n/32 f32 d | n/32 int32 sums ]
+//           x[i] ~ d[i/32] * q[i],  sums[b] = sum of q in block b: a whole number, so that kernels can use it exactly
+//           both for minima (Q4_1, Q5_1) and for the zero point of unsigned codes
 //   q8_256  of n values (n a multiple of 256):   [ n int8 q | n/256 f32 d | n/16 int16 sums ]
 //           x[i] ~ d[i/256] * q[i], sums[k] = sum of q[16k .. 16k+15]
 //
@@ -29,7 +30,7 @@ size_t activation_bytes(ActivationEncoding encoding, int64_t n);
 /// Byte offsets of the parts inside one encoded vector.
 struct Q8Parts {
     size_t d;    ///< f32 scales
-    size_t sum;  ///< f32 s (q8_32) or int16 sums (q8_256)
+    size_t sum;  ///< int32 (q8_32) or int16 (q8_256) sums of q
 };
 Q8Parts q8_parts(ActivationEncoding encoding, int64_t n);
 
