@@ -28,6 +28,19 @@ void decode_block(const BlockTQ1_0& block, float* x);   ///< x has 256 values
 void decode_block(const BlockTQ2_0& block, float* x);   ///< x has 256 values
 
 void encode_block(const float* x, const float* importance, BlockQ4_0& block);
+void encode_block(const float* x, const float* importance, BlockQ4_1& block);
+void encode_block(const float* x, const float* importance, BlockQ5_0& block);
+void encode_block(const float* x, const float* importance, BlockQ5_1& block);
 void encode_block(const float* x, const float* importance, BlockQ8_0& block);
+void encode_block(const float* x, const float* importance, BlockQ2_K& block);
+void encode_block(const float* x, const float* importance, BlockQ3_K& block);
+void encode_block(const float* x, const float* importance, BlockQ4_K& block);
+void encode_block(const float* x, const float* importance, BlockQ5_K& block);
+void encode_block(const float* x, const float* importance, BlockQ6_K& block);
+void encode_block(const float* x, const float* importance, BlockIQ4_NL& block);
+void encode_block(const float* x, const float* importance, BlockIQ4_XS& block);
+void encode_block(const float* x, const float* importance, BlockMXFP4& block);
+void encode_block(const float* x, const float* importance, BlockTQ1_0& block);
+void encode_block(const float* x, const float* importance, BlockTQ2_0& block);
 
 }  // namespace powerinfer::quant

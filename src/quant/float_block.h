@@ -10,33 +10,48 @@
 
 namespace powerinfer::quant {
 
-/// No format reaches further than 65504 * 127 * 32; larger magnitudes are clamped to this, so that sums of squares
-/// of a block stay finite.
+/// No format with an f16 scale reaches further than 65504 * 128 * 32; larger magnitudes are clamped to this, so that
+/// sums of squares of a block stay finite.
 inline constexpr float kLargestInput = 0x1p28f;
 
-/// A block of n values without NaN (taken as 0) and without magnitudes beyond kLargestInput.
+inline float clamped(float x, float low, float high) {
+    const float y = x > low ? x : low;
+    return y < high ? y : high;
+}
+
+/// n values without NaN (taken as 0) and without magnitudes beyond the limit.
 template <size_t n>
-std::array<float, n> tame(const float* x) {
+std::array<float, n> tame(const float* x, float limit = kLargestInput) {
     std::array<float, n> y;
-    for (size_t i = 0; i < n; ++i) {
-        // Comparisons with NaN are false, so NaN falls through to 0.
-        const float low = x[i] > -kLargestInput ? x[i] : -kLargestInput;
-        const float both = low < kLargestInput ? low : kLargestInput;
-        y[i] = x[i] == x[i] ? both : 0.0f;
-    }
+    for (size_t i = 0; i < n; ++i) y[i] = x[i] == x[i] ? clamped(x[i], -limit, limit) : 0.0f;
     return y;
 }
 
-/// Nearest integer, ties to even, for |x| < 2^22; a form that compilers turn into vector code.
-inline int round_to_int(float x) {
-    const float shifted = x + 0x1.8p23f;
-    return static_cast<int>(std::bit_cast<uint32_t>(shifted) & 0x7FFFFFu) - 0x400000;
+/// Weights of n squared errors, at most about 1. Without usable importance all count the same. No element counts for
+/// nothing: what a calibration text never touched must still come out roughly right.
+template <size_t n>
+std::array<float, n> weights(const float* importance) {
+    std::array<float, n> w;
+    w.fill(1);
+    if (importance == nullptr) return w;
+    constexpr float kLeast = 1e-3f;
+    const auto given = tame<n>(importance, 0x1p120f);
+    float most = 0;
+    for (const float v : given) most = v > most ? v : most;
+    if (!(most > 0x1p-100f)) return w;
+    for (size_t i = 0; i < n; ++i) w[i] = clamped(given[i] / most, 0, 1) + kLeast;
+    return w;
 }
 
-/// The f16 nearest to a finite scale, never infinity.
+/// A finite scale as f16: the nearest, but never infinity, and away from zero where f16 loses precision. A scale
+/// that is too small cuts off the largest values, one that is too large only rounds more coarsely.
 inline uint16_t f16_scale(float d) {
     const uint16_t h = f32_to_f16(d);
-    return (h & 0x7FFFu) == 0x7C00u ? static_cast<uint16_t>(h - 1) : h;
+    if ((h & 0x7FFFu) == 0x7C00u) return static_cast<uint16_t>(h - 1);
+    const float rounded = f16_to_f32(h);
+    const bool subnormal = (h & 0x7C00u) == 0;
+    const bool shrunk = d > 0 ? rounded < d : rounded > d;
+    return subnormal && shrunk ? static_cast<uint16_t>(h + 1) : h;
 }
 
 }  // namespace powerinfer::quant

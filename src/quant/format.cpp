@@ -60,11 +60,6 @@ constexpr Format row_of(DType type, ActivationEncoding activation) {
     return {type, activation, decode_row<Block, block_size>, encode_row<Block, block_size>};
 }
 
-template <class Block, int block_size>
-constexpr Format read_only_row_of(DType type, ActivationEncoding activation) {
-    return {type, activation, decode_row<Block, block_size>, nullptr};
-}
-
 using enum ActivationEncoding;
 
 constexpr Format kFormats[] = {
@@ -72,20 +67,20 @@ constexpr Format kFormats[] = {
     {DType::F16, f32, decode_half<f16_to_f32>, encode_half<f32_to_f16>},
     {DType::BF16, f32, decode_half<bf16_to_f32>, encode_half<f32_to_bf16>},
     row_of<BlockQ4_0, 32>(DType::Q4_0, q8_32),
-    read_only_row_of<BlockQ4_1, 32>(DType::Q4_1, q8_32),
-    read_only_row_of<BlockQ5_0, 32>(DType::Q5_0, q8_32),
-    read_only_row_of<BlockQ5_1, 32>(DType::Q5_1, q8_32),
+    row_of<BlockQ4_1, 32>(DType::Q4_1, q8_32),
+    row_of<BlockQ5_0, 32>(DType::Q5_0, q8_32),
+    row_of<BlockQ5_1, 32>(DType::Q5_1, q8_32),
     row_of<BlockQ8_0, 32>(DType::Q8_0, q8_32),
-    read_only_row_of<BlockQ2_K, 256>(DType::Q2_K, q8_256),
-    read_only_row_of<BlockQ3_K, 256>(DType::Q3_K, q8_256),
-    read_only_row_of<BlockQ4_K, 256>(DType::Q4_K, q8_256),
-    read_only_row_of<BlockQ5_K, 256>(DType::Q5_K, q8_256),
-    read_only_row_of<BlockQ6_K, 256>(DType::Q6_K, q8_256),
-    read_only_row_of<BlockIQ4_NL, 32>(DType::IQ4_NL, q8_32),
-    read_only_row_of<BlockIQ4_XS, 256>(DType::IQ4_XS, q8_256),
-    read_only_row_of<BlockMXFP4, 32>(DType::MXFP4, q8_32),
-    read_only_row_of<BlockTQ1_0, 256>(DType::TQ1_0, q8_256),
-    read_only_row_of<BlockTQ2_0, 256>(DType::TQ2_0, q8_256),
+    row_of<BlockQ2_K, 256>(DType::Q2_K, q8_256),
+    row_of<BlockQ3_K, 256>(DType::Q3_K, q8_256),
+    row_of<BlockQ4_K, 256>(DType::Q4_K, q8_256),
+    row_of<BlockQ5_K, 256>(DType::Q5_K, q8_256),
+    row_of<BlockQ6_K, 256>(DType::Q6_K, q8_256),
+    row_of<BlockIQ4_NL, 32>(DType::IQ4_NL, q8_32),
+    row_of<BlockIQ4_XS, 256>(DType::IQ4_XS, q8_256),
+    row_of<BlockMXFP4, 32>(DType::MXFP4, q8_32),
+    row_of<BlockTQ1_0, 256>(DType::TQ1_0, q8_256),
+    row_of<BlockTQ2_0, 256>(DType::TQ2_0, q8_256),
 };
 
 }  // namespace

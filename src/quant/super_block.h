@@ -1,0 +1,153 @@
+// Fits of a super-block of 256 floats whose groups have small integer scales of one common f16 scale (and integer
+// minima of one common f16 minimum). First each group is fitted alone, then integer scales and common scales are
+// improved in turn on the error that really results, since rounding the scales moves the best codes too.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "quant/affine_search.h"
+
+namespace powerinfer::quant {
+
+/// x[i] ~ d * scale[group] * level[i]
+template <size_t n_groups>
+struct ScaledBlock {
+    uint16_t d = 0;                  ///< f16
+    std::array<int, n_groups> scale{};
+    std::array<float, 256> level{};  ///< 0 where d * scale is 0
+};
+
+/// Integer scales lie in scale_low..scale_high.
+template <class Levels, size_t n_groups, int scale_low, int scale_high>
+ScaledBlock<n_groups> fit_scaled_block(const float* x, const float* w, Candidates candidates) {
+    constexpr size_t n = 256 / n_groups;
+    constexpr int kRounds = 3;
+    std::array<float, n_groups> alone;
+    for (size_t g = 0; g < n_groups; ++g) alone[g] = search_scale<Levels, n>(x + g * n, w + g * n, candidates);
+    const float most = extreme<n_groups>(alone.data());
+    ScaledBlock<n_groups> best;
+    if (most == 0) return best;
+
+    float best_error = -1;
+    for (const int end : {scale_low, scale_high}) {
+        float d = most / static_cast<float>(end);
+        for (int round = 0; round < kRounds; ++round) {
+            ScaledBlock<n_groups> now;
+            now.d = f16_scale(d);
+            const float common = f16_to_f32(now.d);
+            float error = 0, sum_xq = 0, sum_qq = 0;
+            for (size_t g = 0; g < n_groups; ++g) {
+                const float* xg = x + g * n;
+                const float* wg = w + g * n;
+                const float centre = round_to_float(
+                    clamped(alone[g] / common, static_cast<float>(scale_low), static_cast<float>(scale_high)));
+                float least = -1, chosen = 0;
+                for (const float s : {centre, centre - 1, centre + 1}) {
+                    if (s < static_cast<float>(scale_low) || s > static_cast<float>(scale_high)) continue;
+                    const float e = scale_error<Levels, n>(xg, wg, common * s);
+                    if (least < 0 || e < least) {
+                        least = e;
+                        chosen = s;
+                    }
+                }
+                const auto q = nearest_levels<Levels, n>(xg, inverse_of(common * chosen));
+                const ScaleSums sums = scale_sums<n>(xg, wg, q);
+                sum_xq += chosen * sums.xq;
+                sum_qq += chosen * chosen * sums.qq;
+                error += least;
+                now.scale[g] = static_cast<int>(chosen);
+                std::copy(q.begin(), q.end(), now.level.begin() + static_cast<std::ptrdiff_t>(g * n));
+            }
+            if (best_error >= 0 && error >= best_error) break;
+            best = now;
+            best_error = error;
+            if (!(sum_qq > 0)) break;
+            d = sum_xq / sum_qq;
+            if (d == 0) break;
+        }
+    }
+    return best;
+}
+
+/// x[i] ~ d * scale[group] * code[i] - dmin * min[group]
+template <size_t n_groups>
+struct AffineBlock {
+    uint16_t d = 0, dmin = 0;  ///< f16
+    std::array<int, n_groups> scale{}, min{};
+    std::array<uint8_t, 256> code{};
+};
+
+/// Codes lie in 0..high, integer scales and minima in 0..scale_high.
+template <int high, size_t n_groups, int scale_high>
+AffineBlock<n_groups> fit_affine_block(const float* x, const float* w, Candidates candidates) {
+    constexpr size_t n = 256 / n_groups;
+    constexpr int kRounds = 3;
+    constexpr float kTop = scale_high;
+    std::array<AffineFit, n_groups> alone;
+    float most_scale = 0, most_min = 0;
+    for (size_t g = 0; g < n_groups; ++g) {
+        alone[g] = search_affine<high, true, n>(x + g * n, w + g * n, candidates);
+        most_scale = std::max(most_scale, alone[g].scale);
+        most_min = std::max(most_min, -alone[g].offset);
+    }
+    AffineBlock<n_groups> best;
+    float best_error = -1;
+    float d = most_scale / kTop, dmin = most_min / kTop;
+    for (int round = 0; round < kRounds; ++round) {
+        AffineBlock<n_groups> now;
+        now.d = f16_scale(d);
+        now.dmin = f16_scale(dmin);
+        const float common = f16_to_f32(now.d), common_min = f16_to_f32(now.dmin);
+        const float inverse = inverse_of(common), inverse_min = inverse_of(common_min);
+        float error = 0;
+        // Normal equations of d and dmin over the whole block.
+        float aa = 0, ab = 0, bb = 0, xa = 0, xb = 0;
+        for (size_t g = 0; g < n_groups; ++g) {
+            const float* xg = x + g * n;
+            const float* wg = w + g * n;
+            const float scale = round_to_float(clamped(alone[g].scale * inverse, 0, kTop));
+            const float min = round_to_float(clamped(-alone[g].offset * inverse_min, 0, kTop));
+            float least = -1, chosen_scale = 0, chosen_min = 0;
+            for (const float s : {scale, scale - 1, scale + 1}) {
+                for (const float m : {min, min - 1, min + 1}) {
+                    if (s < 0 || s > kTop || m < 0 || m > kTop) continue;
+                    const float e = affine_error<high, n>(xg, wg, {common * s, -common_min * m});
+                    if (least < 0 || e < least) {
+                        least = e;
+                        chosen_scale = s;
+                        chosen_min = m;
+                    }
+                }
+            }
+            const auto q = affine_codes<high, n>(xg, {common * chosen_scale, -common_min * chosen_min});
+            for (size_t i = 0; i < n; ++i) {
+                const float a = chosen_scale * q[i], b = -chosen_min;
+                aa += wg[i] * a * a;
+                ab += wg[i] * a * b;
+                bb += wg[i] * b * b;
+                xa += wg[i] * xg[i] * a;
+                xb += wg[i] * xg[i] * b;
+                now.code[g * n + i] = static_cast<uint8_t>(q[i]);
+            }
+            error += least;
+            now.scale[g] = static_cast<int>(chosen_scale);
+            now.min[g] = static_cast<int>(chosen_min);
+        }
+        if (best_error >= 0 && error >= best_error) break;
+        best = now;
+        best_error = error;
+        const float determinant = aa * bb - ab * ab;
+        if (determinant > 0) {
+            d = (xa * bb - xb * ab) / determinant;
+            dmin = (xb * aa - xa * ab) / determinant;
+        } else if (aa > 0) {
+            d = xa / aa;
+        }
+        if (!(d > 0) || dmin < 0) break;
+    }
+    return best;
+}
+
+}  // namespace powerinfer::quant
