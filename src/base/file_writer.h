@@ -22,6 +22,8 @@ class FileWriter {
     void pad_to(size_t alignment);
     /// Overwrites bytes that were written before; the position at the end of the file is kept.
     void rewrite(uint64_t offset, const void* data, size_t size);
+    /// Hands everything to the system, so that the temporary file can be read back.
+    void flush();
     uint64_t position() const { return position_; }
     const std::string& temporary_path() const { return temporary_; }
 
@@ -29,7 +31,6 @@ class FileWriter {
     void commit();
 
   private:
-    void flush();
     std::string path_, temporary_;
     int fd_ = -1;
     uint64_t position_ = 0;

@@ -5,7 +5,8 @@
 //   n_kv times:       key string | value type u32 | value
 //   n_tensors times:  name string | n_dims u32 (0..4) | n_dims x u64, contiguous dimension first |
 //                     element type u32 | offset u64 from the start of the data part
-//   padding to `general.alignment` (u32 key, default 32, a power of two)
+//                     (in PWRI files the element types 16, 17, 18 are I8, I16, I32)
+//   padding to `general.alignment` (u32 key, default 32, a power of two from 8 to 2^20)
 //   data: each tensor starts at a multiple of the alignment
 //
 // string = u64 length + bytes. array = element type u32 | count u64 | elements; arrays of arrays are refused.
@@ -23,7 +24,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/log.h"
 #include "base/mapped_file.h"
 #include "base/tensor.h"
 
@@ -57,6 +57,8 @@ struct GgufValue {
     static GgufValue of_f32s(std::vector<double> v);
     static GgufValue of_i32s(std::vector<int64_t> v);
 };
+/// "u32", "string", "array of f32": the stored type, for messages and listings.
+std::string type_text(const GgufValue& value);
 
 struct GgufTensor {
     std::string name;
@@ -64,6 +66,11 @@ struct GgufTensor {
     uint64_t offset = 0;  ///< of the data, from the start of its file
     int part = 0;         ///< which file of a split model holds it
 };
+
+/// Limits that keep a damaged file from claiming the machine's memory; real files stay far below.
+inline constexpr uint64_t kGgufMaxNameBytes = 255;          ///< of a tensor name
+inline constexpr uint64_t kGgufMaxKeyBytes = 65535;
+inline constexpr uint64_t kGgufMaxMetadataBytes = 512u << 20;  ///< keys, values and tensor entries, as held in memory
 
 /// An opened file, or the first of a set `PREFIX-00001-of-0000N.gguf` whose others are opened beside it. Everything
 /// that can be checked without knowing the model has been checked: counts, lengths, types, duplicates, alignment,
@@ -112,6 +119,7 @@ class GgufFile {
   private:
     friend class GgufParser;
     std::string path_;
+    void open_other_parts(const std::string& path);
     GgufMagic magic_ = GgufMagic::gguf;
     uint32_t version_ = 3;
     uint64_t alignment_ = 32;
@@ -125,13 +133,15 @@ class GgufFile {
 
 /// Writes a version 3 file: first declare keys and tensors, then hand over the data of each tensor in the order of
 /// declaration, in as many pieces as wanted. The file gets its name only in finish(), after the header that was
-/// written has been read back and checked.
+/// written has been read back and checked. Keys keep their stored types. A zero dimension is allowed only where the
+/// reader allows it: one-dimensional I32 tensors of PWRI files (the empty lists of a GPU index).
 class GgufWriter {
   public:
     GgufWriter(const std::string& path, GgufMagic magic, uint64_t alignment = 32);
     ~GgufWriter();
 
-    /// Replaces the value if the key was set before; `general.alignment` is written by itself.
+    /// Replaces the value if the key was set before. `general.alignment` is written by itself, and setting it here
+    /// does nothing, so that all keys of another file can be copied.
     void set(const std::string& key, GgufValue value);
     void add_tensor(const std::string& name, DType type, const std::array<int64_t, 4>& ne);
     /// Writes the header. No set() or add_tensor() afterwards.
