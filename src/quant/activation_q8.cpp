@@ -16,8 +16,10 @@ size_t round_up_64(size_t n) {
 
 /// Encodes one block; returns its scale. Rounding follows the current mode, which is nearest-even.
 float encode_block(const float* x, int8_t* q, int64_t n) {
-    uint32_t amax_bits = 0;  // of non-negative floats, the larger number has the larger bits; NaN lies above all
-    for (int64_t i = 0; i < n; ++i) amax_bits = std::max(amax_bits, std::bit_cast<uint32_t>(x[i]) & 0x7FFFFFFFu);
+    uint32_t amax_bits =
+        0;  // of non-negative floats, the larger number has the larger bits; NaN lies above all
+    for (int64_t i = 0; i < n; ++i)
+        amax_bits = std::max(amax_bits, std::bit_cast<uint32_t>(x[i]) & 0x7FFFFFFFu);
     const auto amax = std::bit_cast<float>(amax_bits);
     if (!(amax >= kSmallestQ8Max && std::isfinite(amax))) {
         std::memset(q, 0, static_cast<size_t>(n));
@@ -40,7 +42,8 @@ Q8Parts q8_parts(ActivationEncoding encoding, int64_t n) {
 size_t activation_bytes(ActivationEncoding encoding, int64_t n) {
     const auto count = static_cast<size_t>(n);
     switch (encoding) {
-        case ActivationEncoding::f32: return round_up_64(count * sizeof(float));
+        case ActivationEncoding::f32:
+            return round_up_64(count * sizeof(float));
         case ActivationEncoding::q8_32:
             return q8_parts(encoding, n).sum + round_up_64(count / 32 * sizeof(int32_t));
         case ActivationEncoding::q8_256:

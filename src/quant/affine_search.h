@@ -1,5 +1,5 @@
-// Least-squares fits x ~ scale * code + offset of one group of floats with codes 0..high: the work that the encoders
-// with a minimum share. Same style of loops as scale_search.h.
+// Least-squares fits x ~ scale * code + offset of one group of floats with codes 0..high: the work that the
+// encoders with a minimum share. Same style of loops as scale_search.h.
 #pragma once
 
 #include "quant/scale_search.h"
@@ -9,6 +9,9 @@ namespace powerinfer::quant {
 struct AffineFit {
     float scale = 0, offset = 0;
 };
+
+/// Below this relative determinant all codes are the same, and scale and offset cannot both be told.
+inline constexpr float kLeastSpread = 1e-6f;
 
 /// Nearest codes 0..high for given scale and offset.
 template <int high, size_t n>
@@ -64,14 +67,13 @@ AffineFit search_affine(const float* x, const float* w, Candidates candidates) {
             qq[i] = wq[i] * q[i];
         }
         const float sum_q = tree_sum(wq), sum_yq = tree_sum(yq), sum_qq = tree_sum(qq);
+        if (!(sum_qq > 0)) return false;
         const float determinant = sum_w * sum_qq - sum_q * sum_q;
-        if (!(determinant > 0)) return false;
-        AffineFit fit{(sum_w * sum_yq - sum_y * sum_q) / determinant,
-                      (sum_qq * sum_y - sum_q * sum_yq) / determinant};
-        if (below_zero && fit.offset + low > 0) {
-            fit.offset = -low;
-            fit.scale = (sum_yq - fit.offset * sum_q) / sum_qq;
-        }
+        AffineFit fit = guess;
+        if (determinant > kLeastSpread * sum_w * sum_qq)
+            fit.offset = (sum_qq * sum_y - sum_q * sum_yq) / determinant;
+        if (below_zero && fit.offset + low > 0) fit.offset = -low;
+        fit.scale = (sum_yq - fit.offset * sum_q) / sum_qq;
         // Sum of w*y*y less the error of this fit.
         const float gain = fit.scale * (2 * sum_yq - fit.scale * sum_qq - 2 * fit.offset * sum_q) +
                            fit.offset * (2 * sum_y - fit.offset * sum_w);

@@ -25,8 +25,8 @@ int nibble256(const uint8_t* qs, int i) {
     return g % 2 == 0 ? byte & 15 : byte >> 4;
 }
 
-/// Digit n of a byte of base-3 digits; the byte is a fraction of 256, so that each multiplication by 3 moves the
-/// next digit above the top.
+/// Digit n of a byte of base-3 digits; the byte is a fraction of 256, so that each multiplication by 3 moves
+/// the next digit above the top.
 int trit(uint8_t byte, int n) {
     constexpr int kPower[5] = {1, 3, 9, 27, 81};
     return ((byte * kPower[n] & 255) * 3) >> 8;
@@ -123,7 +123,8 @@ void decode_block(const BlockIQ4_XS& block, float* x) {
         const int g = i / 32;
         const int low = g % 2 == 0 ? block.scales_l[g / 2] & 15 : block.scales_l[g / 2] >> 4;
         const int scale = low + 16 * ((block.scales_h >> 2 * g) & 3) - 32;
-        x[i] = d * static_cast<float>(scale) * static_cast<float>(kIq4Table[nibble32(block.qs + 16 * g, i % 32)]);
+        x[i] = d * static_cast<float>(scale) *
+               static_cast<float>(kIq4Table[nibble32(block.qs + 16 * g, i % 32)]);
     }
 }
 

@@ -49,7 +49,7 @@ Codes fit_affine(const float* x, const float* importance, Candidates candidates,
 
 void encode_block(const float* x, const float* importance, BlockQ4_0& block) {
     uint16_t d;
-    const Codes q = fit_symmetric<-8, 7>(x, importance, {6, 0.15f}, d);
+    const Codes q = fit_symmetric<-8, 7>(x, importance, {4, 0.2f}, d);
     block.d = d;
     pack_nibbles(q, -8, block.qs);
 }
@@ -64,7 +64,7 @@ void encode_block(const float* x, const float* importance, BlockQ4_1& block) {
 
 void encode_block(const float* x, const float* importance, BlockQ5_0& block) {
     uint16_t d;
-    const Codes q = fit_symmetric<-16, 15>(x, importance, {6, 0.2f}, d);
+    const Codes q = fit_symmetric<-16, 15>(x, importance, {4, 0.3f}, d);
     block.d = d;
     block.qh = pack_fifth_bits(q, -16);
     pack_nibbles(q, -16, block.qs);

@@ -32,12 +32,18 @@ unsigned mxfp4_index(float v) {
     return v < 0 && index > 0 ? index + 8 : index;
 }
 
+/// Beyond this, 12 * 2^(e - 128) leaves the range of f32, and no finite number asks for more.
+constexpr int kLargestMxfp4Exponent = 252;
+
 }  // namespace
 
 void encode_block(const float* x, const float* importance, BlockIQ4_NL& block) {
     const auto y = tame<32>(x);
     const auto w = weights<32>(importance);
-    const uint16_t d = f16_scale(search_scale<Iq4Levels, 32>(y.data(), w.data(), {6, 3}));
+    uint16_t d = f16_scale(search_scale<Iq4Levels, 32>(y.data(), w.data(), {6, 3}));
+    // The table has no zero: numbers far below the smallest f16 are better off with no scale at all.
+    const float error = scale_error<Iq4Levels, 32>(y.data(), w.data(), f16_to_f32(d));
+    if (error > scale_error<Iq4Levels, 32>(y.data(), w.data(), 0)) d = 0;
     block.d = d;
     pack_iq4(nearest_levels<Iq4Levels, 32>(y.data(), inverse_of(f16_to_f32(d))).data(), block.qs);
 }
@@ -67,10 +73,10 @@ void encode_block(const float* x, const float* importance, BlockMXFP4& block) {
     if (most == 0) return;
 
     // The scale that brings the largest value to 8..16 in table units (which end at 12), and its neighbours.
-    const int centre = std::ilogb(most) - 3 + 128;
+    const int centre = std::max(std::ilogb(most) - 3 + 128, 0);
     float least = std::numeric_limits<float>::infinity();
     for (const int e : {centre, centre + 1, centre - 1}) {
-        if (e < 0 || e > 254) continue;
+        if (e < 0 || e > kLargestMxfp4Exponent) continue;
         float error = 0;
         std::array<unsigned, 32> index;
         for (size_t i = 0; i < 32; ++i) {

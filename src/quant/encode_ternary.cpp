@@ -11,7 +11,7 @@ namespace powerinfer::quant {
 namespace {
 
 struct TernaryFit {
-    uint16_t d;                     ///< f16
+    uint16_t d;                      ///< f16
     std::array<uint8_t, 256> digit;  ///< 0, 1, 2 for -d, 0, +d
 };
 
@@ -41,8 +41,9 @@ TernaryFit fit_ternary(const float* x, const float* importance) {
     return fit;
 }
 
-/// A byte whose first digits are the given ones, spaced `stride` apart. The byte is the base-3 number as a fraction
-/// of 3^5, scaled to 256 and rounded up, so that truncating multiplications by 3 bring the digits back.
+/// A byte whose first digits are the given ones, spaced `stride` apart. The byte is the base-3 number as a
+/// fraction of 3^5, scaled to 256 and rounded up, so that truncating multiplications by 3 bring the digits
+/// back.
 uint8_t pack_trits(const uint8_t* digits, size_t stride, size_t n_digits) {
     unsigned number = 0;
     for (size_t n = 0; n < 5; ++n) number = number * 3 + (n < n_digits ? digits[n * stride] : 0u);

@@ -10,8 +10,8 @@
 
 namespace powerinfer::quant {
 
-/// No format with an f16 scale reaches further than 65504 * 128 * 32; larger magnitudes are clamped to this, so that
-/// sums of squares of a block stay finite.
+/// No format with an f16 scale reaches further than 65504 * 128 * 32; larger magnitudes are clamped to this,
+/// so that sums of squares of a block stay finite.
 inline constexpr float kLargestInput = 0x1p28f;
 
 inline float clamped(float x, float low, float high) {
@@ -27,8 +27,8 @@ std::array<float, n> tame(const float* x, float limit = kLargestInput) {
     return y;
 }
 
-/// Weights of n squared errors, at most about 1. Without usable importance all count the same. No element counts for
-/// nothing: what a calibration text never touched must still come out roughly right.
+/// Weights of n squared errors, at most about 1. Without usable importance all count the same. No element
+/// counts for nothing: what a calibration text never touched must still come out roughly right.
 template <size_t n>
 std::array<float, n> weights(const float* importance) {
     std::array<float, n> w;
@@ -43,8 +43,8 @@ std::array<float, n> weights(const float* importance) {
     return w;
 }
 
-/// A finite scale as f16: the nearest, but never infinity, and away from zero where f16 loses precision. A scale
-/// that is too small cuts off the largest values, one that is too large only rounds more coarsely.
+/// A finite scale as f16: the nearest, but never infinity, and away from zero where f16 loses precision. A
+/// scale that is too small cuts off the largest values, one that is too large only rounds more coarsely.
 inline uint16_t f16_scale(float d) {
     const uint16_t h = f32_to_f16(d);
     if ((h & 0x7FFFu) == 0x7C00u) return static_cast<uint16_t>(h - 1);

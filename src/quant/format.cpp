@@ -94,10 +94,11 @@ const Format* find_format(DType type) {
 
 const Format& format(DType type) {
     if (const Format* row = find_format(type)) return *row;
-    fail(ErrorKind::unsupported,
-         "Tensors of type {} hold no weights that this engine can use; expected F32, F16, BF16 or a quantised "
-         "weight format.",
-         dtype_id_name(static_cast<uint32_t>(type)));
+    fail(
+        ErrorKind::unsupported,
+        "Tensors of type {} hold no weights that this engine can use; expected F32, F16, BF16 or a quantised "
+        "weight format.",
+        dtype_id_name(static_cast<uint32_t>(type)));
 }
 
 }  // namespace powerinfer::quant

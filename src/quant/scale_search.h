@@ -1,6 +1,6 @@
-// Least-squares fits x ~ scale * level of one group of floats, where levels come from a fixed set: the work that the
-// encoders without a minimum share. Loops have fixed lengths and sums are trees, so that compilers make vector code
-// of them without changing any result.
+// Least-squares fits x ~ scale * level of one group of floats, where levels come from a fixed set: the work
+// that the encoders without a minimum share. Loops have fixed lengths and sums are trees, so that compilers
+// make vector code of them without changing any result.
 #pragma once
 
 #include <array>
@@ -96,8 +96,8 @@ float extreme(const float* x) {
     return high > -low ? high : low;
 }
 
-/// Which scales to try: those that put the value of largest magnitude at either end of the levels, and `steps` more
-/// to each side of that, a distance of `step` levels apart.
+/// Which scales to try: those that put the value of largest magnitude at either end of the levels, and
+/// `steps` more to each side of that, a distance of `step` levels apart.
 struct Candidates {
     int steps;
     float step;

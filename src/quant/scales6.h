@@ -1,4 +1,5 @@
-// The two packings of 6-bit scales in K blocks, both directions. Not for kernel files: those have vector forms.
+// The two packings of 6-bit scales in K blocks, both directions. Not for kernel files: those have vector
+// forms.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// Fits of a super-block of 256 floats whose groups have small integer scales of one common f16 scale (and integer
-// minima of one common f16 minimum). First each group is fitted alone, then integer scales and common scales are
-// improved in turn on the error that really results, since rounding the scales moves the best codes too.
+// Fits of a super-block of 256 floats whose groups have small integer scales of one common f16 scale (and
+// integer minima of one common f16 minimum). First each group is fitted alone, then integer scales and common
+// scales are improved in turn on the error that really results, since rounding the scales moves the best
+// codes too.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +12,19 @@
 
 namespace powerinfer::quant {
 
+/// Common scales to start from, as shares of the one that lets the largest group have the largest integer
+/// scale. Where one group stands out, a smaller common scale that serves the others better can be worth more.
+inline constexpr float kStartShares[] = {1, 0.85f, 0.7f, 0.55f, 0.4f};
+
+/// The integer in low..high nearest to v, as a float.
+inline float nearest_integer(float v, float low, float high) {
+    return round_to_float(clamped(v, low, high));
+}
+
 /// x[i] ~ d * scale[group] * level[i]
 template <size_t n_groups>
 struct ScaledBlock {
-    uint16_t d = 0;                  ///< f16
+    uint16_t d = 0;  ///< f16
     std::array<int, n_groups> scale{};
     std::array<float, 256> level{};  ///< 0 where d * scale is 0
 };
@@ -25,48 +35,57 @@ ScaledBlock<n_groups> fit_scaled_block(const float* x, const float* w, Candidate
     constexpr size_t n = 256 / n_groups;
     constexpr int kRounds = 3;
     std::array<float, n_groups> alone;
-    for (size_t g = 0; g < n_groups; ++g) alone[g] = search_scale<Levels, n>(x + g * n, w + g * n, candidates);
+    for (size_t g = 0; g < n_groups; ++g)
+        alone[g] = search_scale<Levels, n>(x + g * n, w + g * n, candidates);
     const float most = extreme<n_groups>(alone.data());
     ScaledBlock<n_groups> best;
     if (most == 0) return best;
 
-    float best_error = -1;
-    for (const int end : {scale_low, scale_high}) {
-        float d = most / static_cast<float>(end);
-        for (int round = 0; round < kRounds; ++round) {
-            ScaledBlock<n_groups> now;
-            now.d = f16_scale(d);
-            const float common = f16_to_f32(now.d);
-            float error = 0, sum_xq = 0, sum_qq = 0;
+    constexpr float kScaleLow = scale_low, kScaleHigh = scale_high;
+    float start = 0, start_error = -1;
+    for (const float end : {kScaleLow, kScaleHigh}) {
+        for (const float share : kStartShares) {
+            const float common = f16_to_f32(f16_scale(share * most / end));
+            float error = 0;
             for (size_t g = 0; g < n_groups; ++g) {
-                const float* xg = x + g * n;
-                const float* wg = w + g * n;
-                const float centre = round_to_float(
-                    clamped(alone[g] / common, static_cast<float>(scale_low), static_cast<float>(scale_high)));
-                float least = -1, chosen = 0;
-                for (const float s : {centre, centre - 1, centre + 1}) {
-                    if (s < static_cast<float>(scale_low) || s > static_cast<float>(scale_high)) continue;
-                    const float e = scale_error<Levels, n>(xg, wg, common * s);
-                    if (least < 0 || e < least) {
-                        least = e;
-                        chosen = s;
-                    }
-                }
-                const auto q = nearest_levels<Levels, n>(xg, inverse_of(common * chosen));
-                const ScaleSums sums = scale_sums<n>(xg, wg, q);
-                sum_xq += chosen * sums.xq;
-                sum_qq += chosen * chosen * sums.qq;
-                error += least;
-                now.scale[g] = static_cast<int>(chosen);
-                std::copy(q.begin(), q.end(), now.level.begin() + static_cast<std::ptrdiff_t>(g * n));
+                const float s = nearest_integer(alone[g] / common, kScaleLow, kScaleHigh);
+                error += scale_error<Levels, n>(x + g * n, w + g * n, common * s);
             }
-            if (best_error >= 0 && error >= best_error) break;
-            best = now;
-            best_error = error;
-            if (!(sum_qq > 0)) break;
-            d = sum_xq / sum_qq;
-            if (d == 0) break;
+            if (start_error >= 0 && error >= start_error) continue;
+            start_error = error;
+            start = common;
         }
+    }
+    float best_error = -1;
+    for (int round = 0; round < kRounds && start != 0; ++round) {
+        ScaledBlock<n_groups> now;
+        now.d = f16_scale(start);
+        const float common = f16_to_f32(now.d);
+        float error = 0, sum_xq = 0, sum_qq = 0;
+        for (size_t g = 0; g < n_groups; ++g) {
+            const float* xg = x + g * n;
+            const float* wg = w + g * n;
+            const float centre = nearest_integer(alone[g] / common, kScaleLow, kScaleHigh);
+            float least = -1, chosen = 0;
+            for (const float s : {centre, centre - 1, centre + 1}) {
+                if (s < kScaleLow || s > kScaleHigh) continue;
+                const float e = scale_error<Levels, n>(xg, wg, common * s);
+                if (least >= 0 && e >= least) continue;
+                least = e;
+                chosen = s;
+            }
+            const auto q = nearest_levels<Levels, n>(xg, inverse_of(common * chosen));
+            const ScaleSums sums = scale_sums<n>(xg, wg, q);
+            sum_xq += chosen * sums.xq;
+            sum_qq += chosen * chosen * sums.qq;
+            error += least;
+            now.scale[g] = static_cast<int>(chosen);
+            std::copy(q.begin(), q.end(), now.level.begin() + static_cast<std::ptrdiff_t>(g * n));
+        }
+        if (best_error >= 0 && error >= best_error) break;
+        best = now;
+        best_error = error;
+        start = sum_qq > 0 ? sum_xq / sum_qq : 0;
     }
     return best;
 }
@@ -93,8 +112,22 @@ AffineBlock<n_groups> fit_affine_block(const float* x, const float* w, Candidate
         most_min = std::max(most_min, -alone[g].offset);
     }
     AffineBlock<n_groups> best;
+    float d = 0, dmin = 0, start_error = -1;
+    for (const float share : kStartShares) {
+        const float common = f16_to_f32(f16_scale(share * most_scale / kTop));
+        const float common_min = f16_to_f32(f16_scale(share * most_min / kTop));
+        float error = 0;
+        for (size_t g = 0; g < n_groups; ++g) {
+            const float s = nearest_integer(alone[g].scale * inverse_of(common), 0, kTop);
+            const float m = nearest_integer(-alone[g].offset * inverse_of(common_min), 0, kTop);
+            error += affine_error<high, n>(x + g * n, w + g * n, {common * s, -common_min * m});
+        }
+        if (start_error >= 0 && error >= start_error) continue;
+        start_error = error;
+        d = common;
+        dmin = common_min;
+    }
     float best_error = -1;
-    float d = most_scale / kTop, dmin = most_min / kTop;
     for (int round = 0; round < kRounds; ++round) {
         AffineBlock<n_groups> now;
         now.d = f16_scale(d);
@@ -107,8 +140,8 @@ AffineBlock<n_groups> fit_affine_block(const float* x, const float* w, Candidate
         for (size_t g = 0; g < n_groups; ++g) {
             const float* xg = x + g * n;
             const float* wg = w + g * n;
-            const float scale = round_to_float(clamped(alone[g].scale * inverse, 0, kTop));
-            const float min = round_to_float(clamped(-alone[g].offset * inverse_min, 0, kTop));
+            const float scale = nearest_integer(alone[g].scale * inverse, 0, kTop);
+            const float min = nearest_integer(-alone[g].offset * inverse_min, 0, kTop);
             float least = -1, chosen_scale = 0, chosen_min = 0;
             for (const float s : {scale, scale - 1, scale + 1}) {
                 for (const float m : {min, min - 1, min + 1}) {

@@ -28,7 +28,8 @@ struct VectorFile {
     }
     template <class T>
     std::vector<T> get(const std::string& name) const {
-        const size_t begin = header.at(name).at("data_offsets").at(0), end = header.at(name).at("data_offsets").at(1);
+        const size_t begin = header.at(name).at("data_offsets").at(0),
+                     end = header.at(name).at("data_offsets").at(1);
         std::vector<T> values((end - begin) / sizeof(T));
         std::memcpy(values.data(), image.data() + data_begin + begin, end - begin);
         return values;

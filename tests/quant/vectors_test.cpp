@@ -66,7 +66,8 @@ TEST_P(BlockFormat, EncodesAtLeastAsWellAsOthers) {
         f.encode(values.data(), bytes.data(), n, nullptr);
         const double ours = rmse(values, decoded(GetParam(), bytes));
         const double theirs = manifest.at(name).at(column + "_rmse");
-        std::cout << name << " " << column << ": RMSE " << ours << ", " << ours / theirs << " of the reference\n";
+        std::cout << name << " " << column << ": RMSE " << ours << ", " << ours / theirs
+                  << " of the reference\n";
         EXPECT_LE(ours, theirs) << column;
     }
 }
