@@ -34,7 +34,7 @@ std::array<float, n> weights(const float* importance) {
     std::array<float, n> w;
     w.fill(1);
     if (importance == nullptr) return w;
-    constexpr float kLeast = 1e-3f;
+    constexpr float kLeast = 1e-5f;
     const auto given = tame<n>(importance, 0x1p120f);
     float most = 0;
     for (const float v : given) most = v > most ? v : most;
