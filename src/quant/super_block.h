@@ -16,10 +16,22 @@ namespace powerinfer::quant {
 /// scale. Where one group stands out, a smaller common scale that serves the others better can be worth more.
 inline constexpr float kStartShares[] = {1, 0.85f, 0.7f, 0.55f, 0.4f};
 
+/// How often integer scales and common scales are improved in turn, at most.
+inline constexpr int kRounds = 3;
+
 /// The integer in low..high nearest to v, as a float.
 inline float nearest_integer(float v, float low, float high) {
     return round_to_float(clamped(v, low, high));
 }
+
+/// Integer scales of one group, as floats, and the weighted squared error that they leave.
+struct GroupChoice {
+    float scale = 0, min = 0, error = -1;  ///< error < 0: nothing chosen yet
+
+    void consider(float s, float m, float e) {
+        if (error < 0 || e < error) *this = {s, m, e};
+    }
+};
 
 /// x[i] ~ d * scale[group] * level[i]
 template <size_t n_groups>
@@ -29,11 +41,20 @@ struct ScaledBlock {
     std::array<float, 256> level{};  ///< 0 where d * scale is 0
 };
 
+/// The best integer scale in low..high among `centre` and its neighbours.
+template <class Levels, size_t n>
+GroupChoice choose_scale(const float* x, const float* w, float common, float centre, float low, float high) {
+    GroupChoice choice;
+    for (const float s : {centre, centre - 1, centre + 1}) {
+        if (s >= low && s <= high) choice.consider(s, 0, scale_error<Levels, n>(x, w, common * s));
+    }
+    return choice;
+}
+
 /// Integer scales lie in scale_low..scale_high.
 template <class Levels, size_t n_groups, int scale_low, int scale_high>
 ScaledBlock<n_groups> fit_scaled_block(const float* x, const float* w, Candidates candidates) {
     constexpr size_t n = 256 / n_groups;
-    constexpr int kRounds = 3;
     std::array<float, n_groups> alone;
     for (size_t g = 0; g < n_groups; ++g)
         alone[g] = search_scale<Levels, n>(x + g * n, w + g * n, candidates);
@@ -66,20 +87,13 @@ ScaledBlock<n_groups> fit_scaled_block(const float* x, const float* w, Candidate
             const float* xg = x + g * n;
             const float* wg = w + g * n;
             const float centre = nearest_integer(alone[g] / common, kScaleLow, kScaleHigh);
-            float least = -1, chosen = 0;
-            for (const float s : {centre, centre - 1, centre + 1}) {
-                if (s < kScaleLow || s > kScaleHigh) continue;
-                const float e = scale_error<Levels, n>(xg, wg, common * s);
-                if (least >= 0 && e >= least) continue;
-                least = e;
-                chosen = s;
-            }
-            const auto q = nearest_levels<Levels, n>(xg, inverse_of(common * chosen));
+            const GroupChoice choice = choose_scale<Levels, n>(xg, wg, common, centre, kScaleLow, kScaleHigh);
+            const auto q = nearest_levels<Levels, n>(xg, inverse_of(common * choice.scale));
             const ScaleSums sums = scale_sums<n>(xg, wg, q);
-            sum_xq += chosen * sums.xq;
-            sum_qq += chosen * chosen * sums.qq;
-            error += least;
-            now.scale[g] = static_cast<int>(chosen);
+            sum_xq += choice.scale * sums.xq;
+            sum_qq += choice.scale * choice.scale * sums.qq;
+            error += choice.error;
+            now.scale[g] = static_cast<int>(choice.scale);
             std::copy(q.begin(), q.end(), now.level.begin() + static_cast<std::ptrdiff_t>(g * n));
         }
         if (best_error >= 0 && error >= best_error) break;
@@ -98,11 +112,23 @@ struct AffineBlock {
     std::array<uint8_t, 256> code{};
 };
 
+/// The best integer scale and minimum in 0..top among the given ones and their neighbours.
+template <int high, size_t n>
+GroupChoice choose_pair(const float* x, const float* w, AffineFit common, float scale, float min, float top) {
+    GroupChoice choice;
+    for (const float s : {scale, scale - 1, scale + 1}) {
+        for (const float m : {min, min - 1, min + 1}) {
+            if (s < 0 || s > top || m < 0 || m > top) continue;
+            choice.consider(s, m, affine_error<high, n>(x, w, {common.scale * s, common.offset * m}));
+        }
+    }
+    return choice;
+}
+
 /// Codes lie in 0..high, integer scales and minima in 0..scale_high.
 template <int high, size_t n_groups, int scale_high>
 AffineBlock<n_groups> fit_affine_block(const float* x, const float* w, Candidates candidates) {
     constexpr size_t n = 256 / n_groups;
-    constexpr int kRounds = 3;
     constexpr float kTop = scale_high;
     std::array<AffineFit, n_groups> alone;
     float most_scale = 0, most_min = 0;
@@ -142,21 +168,10 @@ AffineBlock<n_groups> fit_affine_block(const float* x, const float* w, Candidate
             const float* wg = w + g * n;
             const float scale = nearest_integer(alone[g].scale * inverse, 0, kTop);
             const float min = nearest_integer(-alone[g].offset * inverse_min, 0, kTop);
-            float least = -1, chosen_scale = 0, chosen_min = 0;
-            for (const float s : {scale, scale - 1, scale + 1}) {
-                for (const float m : {min, min - 1, min + 1}) {
-                    if (s < 0 || s > kTop || m < 0 || m > kTop) continue;
-                    const float e = affine_error<high, n>(xg, wg, {common * s, -common_min * m});
-                    if (least < 0 || e < least) {
-                        least = e;
-                        chosen_scale = s;
-                        chosen_min = m;
-                    }
-                }
-            }
-            const auto q = affine_codes<high, n>(xg, {common * chosen_scale, -common_min * chosen_min});
+            const GroupChoice choice = choose_pair<high, n>(xg, wg, {common, -common_min}, scale, min, kTop);
+            const auto q = affine_codes<high, n>(xg, {common * choice.scale, -common_min * choice.min});
             for (size_t i = 0; i < n; ++i) {
-                const float a = chosen_scale * q[i], b = -chosen_min;
+                const float a = choice.scale * q[i], b = -choice.min;
                 aa += wg[i] * a * a;
                 ab += wg[i] * a * b;
                 bb += wg[i] * b * b;
@@ -164,9 +179,9 @@ AffineBlock<n_groups> fit_affine_block(const float* x, const float* w, Candidate
                 xb += wg[i] * xg[i] * b;
                 now.code[g * n + i] = static_cast<uint8_t>(q[i]);
             }
-            error += least;
-            now.scale[g] = static_cast<int>(chosen_scale);
-            now.min[g] = static_cast<int>(chosen_min);
+            error += choice.error;
+            now.scale[g] = static_cast<int>(choice.scale);
+            now.min[g] = static_cast<int>(choice.min);
         }
         if (best_error >= 0 && error >= best_error) break;
         best = now;
