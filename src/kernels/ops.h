@@ -33,6 +33,9 @@ struct DotArgs {
     float* out;
     int64_t out_stride = 0;  ///< floats from one token's results to the next
 };
+/// Rows are computed in groups of this many: cut rows for threads at multiples of it (or lists of such lengths) for
+/// speed. Results do not depend on the cut.
+inline constexpr int64_t kRowGroup = 16;
 using DotFn = void (*)(const DotArgs&);
 
 /// out[i] += coef[r] * row(r)[i] for i in [0, n), the rows added one after another in list order:
@@ -49,8 +52,13 @@ struct AxpyArgs {
 };
 using AxpyFn = void (*)(const AxpyArgs&);
 
-/// Attention of one query head group over one block of cached positions, with a running (online) softmax.
-/// K and V rows lie n_bytes apart; the state is updated position block by position block, in order.
+/// Positions between two updates of the running softmax.
+inline constexpr int64_t kAttentionBlock = 64;
+
+/// Attention of one query head group over a run of cached positions, with a running (online) softmax.
+/// The state is updated after every kAttentionBlock positions, counted from the first of the call. So a run may be cut
+/// into calls at multiples of kAttentionBlock without changing a bit; cut elsewhere, rounding differs. Results do not
+/// depend on n_group.
 struct AttentionArgs {
     const float* q;        ///< [n_group][head_dim], already scaled
     int n_group;           ///< query heads that share this KV head
@@ -58,7 +66,7 @@ struct AttentionArgs {
     const uint8_t* k;      ///< first cached key row of this head
     const uint8_t* v;
     size_t k_stride, v_stride;  ///< bytes between positions
-    int64_t n_positions;   ///< in this block
+    int64_t n_positions;   ///< in this run
     float softcap = 0;     ///< 0 = none: score = softcap * tanh(score / softcap)
     float* max;            ///< [n_group] running maximum, start at -inf
     float* sum;            ///< [n_group] running sum of exp(score - max), start at 0
@@ -76,11 +84,12 @@ struct Ops {
     void (*encode)(quant::ActivationEncoding, const float* x, void* dst, int64_t n) = nullptr;
     /// Decodes n elements of a row to f32 (embedding look-up, re-laying).
     void (*decode[kDTypeIdEnd])(const void* src, float* dst, int64_t n) = {};
-    /// y[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i]
+    /// y[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i]; y may be x.
     void (*rms_norm)(const float* x, const float* weight, float* y, int64_t n, float eps) = nullptr;
     /// y[i] += x[i]
     void (*add)(const float* x, float* y, int64_t n) = nullptr;
     /// h[i] = act(gate[i]) * up[i]; drelu also clamps `up` at zero. `up` may be null for ungated networks: act(gate).
+    /// Element by element, so h may be `gate` or `up`. gelu is the tanh form.
     void (*gate)(GateActivation act, const float* gate, const float* up, float* h, int64_t n) = nullptr;
     AttentionFn attention_f16 = nullptr, attention_f32 = nullptr;
     void (*f32_to_f16)(const float* x, uint16_t* y, int64_t n) = nullptr;

@@ -1,0 +1,13 @@
+// Norms, sums, activation functions and encoders, for AVX2.
+#include "kernels/cpu/kernel_sets.h"
+#include "kernels/cpu/wide_avx2.h"
+// After the primitives that it is written in:
+#include "kernels/cpu/wide_vector.h"
+
+namespace powerinfer::kernels::avx2 {
+
+void add_vector(Ops& ops) {
+    add_vector_ops<WideAvx2>(ops);
+}
+
+}  // namespace powerinfer::kernels::avx2

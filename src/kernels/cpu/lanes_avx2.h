@@ -1,0 +1,177 @@
+// The vector primitives that lane_dot.h and lane_formats.h are written in, for AVX2: one weight row per
+// 32-bit lane. For files compiled for AVX2 only. Everything is in an anonymous namespace, so that no copy of
+// it can reach plain code.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace powerinfer::kernels {
+namespace {
+
+struct LanesAvx2 {
+    using I = __m256i;  ///< one int32, or four bytes, per row
+    using F = __m256;   ///< one float per row
+    static constexpr int kRows = 8;
+    static constexpr int kTokens = 4;  ///< tokens that share one read of a weight panel
+
+    static I set(int32_t x) { return _mm256_set1_epi32(x); }
+    static F set(float x) { return _mm256_set1_ps(x); }
+    static F zero() { return _mm256_setzero_ps(); }
+    static I and_(I a, I b) { return _mm256_and_si256(a, b); }
+    static I or_(I a, I b) { return _mm256_or_si256(a, b); }
+    static I xor_(I a, I b) { return _mm256_xor_si256(a, b); }
+    static I add(I a, I b) { return _mm256_add_epi32(a, b); }
+    static I add8(I a, I b) { return _mm256_add_epi8(a, b); }
+    static I add16(I a, I b) { return _mm256_add_epi16(a, b); }
+    static I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
+    static I mul(I a, I b) { return _mm256_mullo_epi32(a, b); }
+    static I mul16(I a, I b) { return _mm256_mullo_epi16(a, b); }
+    template <int n>
+    static I shr(I a) {
+        return _mm256_srli_epi32(a, n);
+    }
+    template <int n>
+    static I shl(I a) {
+        return _mm256_slli_epi32(a, n);
+    }
+    template <int n>
+    static I shr16(I a) {
+        return _mm256_srli_epi16(a, n);
+    }
+    /// Byte-wise table look-up; every index byte is below 16.
+    static I look_up(const int8_t* table16, I index) {
+        const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table16));
+        return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), index);
+    }
+    static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
+    static F as_float(I a) { return _mm256_castsi256_ps(a); }
+    static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
+    static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+    static F fnma(F a, F b, F c) { return _mm256_fnmadd_ps(a, b, c); }
+
+    static void store(float* out, F x, int count) {
+        if (count == kRows) {
+            _mm256_storeu_ps(out, x);
+            return;
+        }
+        alignas(32) float all[kRows];
+        _mm256_store_ps(all, x);
+        for (int i = 0; i < count; ++i) out[i] = all[i];
+    }
+    static F load(const float* in, int count) {
+        if (count == kRows) return _mm256_loadu_ps(in);
+        alignas(32) float all[kRows] = {};
+        for (int i = 0; i < count; ++i) all[i] = in[i];
+        return _mm256_load_ps(all);
+    }
+
+    static __m128i load16(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+
+    /// z[g] = bytes at + 4g .. at + 4g + 3 of every row, g < 4.
+    static void load_16_bytes(const uint8_t* const* row, size_t at, I* z) {
+        const __m256i x0 = _mm256_set_m128i(load16(row[4] + at), load16(row[0] + at));
+        const __m256i x1 = _mm256_set_m128i(load16(row[5] + at), load16(row[1] + at));
+        const __m256i x2 = _mm256_set_m128i(load16(row[6] + at), load16(row[2] + at));
+        const __m256i x3 = _mm256_set_m128i(load16(row[7] + at), load16(row[3] + at));
+        const __m256i t0 = _mm256_unpacklo_epi32(x0, x1), t1 = _mm256_unpackhi_epi32(x0, x1);
+        const __m256i t2 = _mm256_unpacklo_epi32(x2, x3), t3 = _mm256_unpackhi_epi32(x2, x3);
+        z[0] = _mm256_unpacklo_epi64(t0, t2);
+        z[1] = _mm256_unpackhi_epi64(t0, t2);
+        z[2] = _mm256_unpacklo_epi64(t1, t3);
+        z[3] = _mm256_unpackhi_epi64(t1, t3);
+    }
+
+    /// The f16 at byte `at` of every row.
+    static F load_half(const uint8_t* const* row, size_t at) {
+        __m128i h = _mm_setzero_si128();
+        h = _mm_insert_epi16(h, half_bits(row[0] + at), 0);
+        h = _mm_insert_epi16(h, half_bits(row[1] + at), 1);
+        h = _mm_insert_epi16(h, half_bits(row[2] + at), 2);
+        h = _mm_insert_epi16(h, half_bits(row[3] + at), 3);
+        h = _mm_insert_epi16(h, half_bits(row[4] + at), 4);
+        h = _mm_insert_epi16(h, half_bits(row[5] + at), 5);
+        h = _mm_insert_epi16(h, half_bits(row[6] + at), 6);
+        h = _mm_insert_epi16(h, half_bits(row[7] + at), 7);
+        return _mm256_cvtph_ps(h);
+    }
+    static int half_bits(const uint8_t* p) {
+        uint16_t bits;
+        __builtin_memcpy(&bits, p, sizeof bits);
+        return bits;
+    }
+
+    /// The dword at byte `at` of every row.
+    static I load_dword(const uint8_t* const* row, size_t at) {
+        return _mm256_setr_epi32(dword(row[0] + at), dword(row[1] + at), dword(row[2] + at),
+                                 dword(row[3] + at), dword(row[4] + at), dword(row[5] + at),
+                                 dword(row[6] + at), dword(row[7] + at));
+    }
+    static int32_t dword(const void* p) {
+        int32_t x;
+        __builtin_memcpy(&x, p, sizeof x);
+        return x;
+    }
+    /// The byte at byte `at` of every row.
+    static I load_byte(const uint8_t* const* row, size_t at) {
+        return _mm256_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at],
+                                 row[6][at], row[7][at]);
+    }
+
+    // Codes up to 127 multiply as unsigned bytes. Larger ones would overflow the 16-bit pair sums of
+    // vpmaddubsw; they are kept as signed bytes (less 128), whose sign moves to the activation.
+    template <int max_code>
+    static constexpr bool kSigned = max_code > 127;
+
+    /// The zero point that is left in the codes of prepare().
+    template <int max_code>
+    static constexpr int zero_point(int zero) {
+        return kSigned<max_code> ? 0 : zero;
+    }
+
+    /// From unsigned codes to the form that dot() reads.
+    template <int max_code>
+    static I prepare(I code) {
+        return kSigned<max_code> ? xor_(code, set(int32_t(0x80808080))) : code;
+    }
+
+    /// Per row: sum of code[g] byte i times a[4g + i] over n dwords (n = 4 or 8), as two 16-bit halves per
+    /// lane, with each half times the 16-bit number in the same place of `scale`.
+    template <int max_code, int n>
+    static I dot(const I* code, const int8_t* a, I scale) {
+        constexpr int kPairs = kSigned<max_code> ? 1 : 32767 / (2 * 127 * max_code);  // that fit 16 bits
+        I total = _mm256_setzero_si256();
+        I part = total;
+        int held = 0;
+#pragma GCC unroll 8
+        for (int g = 0; g < n; ++g) {
+            const I act = set(dword(a + 4 * g));
+            const I p = kSigned<max_code>
+                            ? _mm256_maddubs_epi16(_mm256_abs_epi8(code[g]), _mm256_sign_epi8(act, code[g]))
+                            : _mm256_maddubs_epi16(code[g], act);
+            part = held == 0 ? p : add16(part, p);
+            if (++held == kPairs || g == n - 1) {
+                total = add(total, _mm256_madd_epi16(part, scale));
+                held = 0;
+            }
+        }
+        return total;
+    }
+    /// The form of a per-row int32 factor that dot() multiplies by; it fits 16 bits.
+    static I prepare_scale(I x) {
+        return _mm256_blend_epi16(x, shl<16>(x), 0xAA);
+    }
+    template <int max_code, int n>
+    static I dot(const I* code, const int8_t* a) {
+        return dot<max_code, n>(code, a, _mm256_set1_epi16(1));
+    }
+
+    /// sum + (low half of a) * (low half of b) + (high half of a) * (high half of b) as int16.
+    static I add_pairs(I sum, I a, I b) {
+        return add(sum, _mm256_madd_epi16(a, b));
+    }
+};
+
+}  // namespace
+}  // namespace powerinfer::kernels

@@ -1,0 +1,188 @@
+// Sums of weighted rows: out += coef[r] * row(r), column by column in list order.
+//
+// Each element takes one fused multiply-add per row with a coefficient other than zero:
+//   F32, F16, BF16   out = fma(coef, w, out)
+//   Q8_0, Q4_0       out = fma(coef * d, q, out)          with coef * d rounded once per block
+//   other formats    out = fma(coef, decoded w, out)
+// Several rows are applied per pass over `out`, in order, so the cut into passes and calls leaves no trace.
+// For files compiled for one instruction set only, hence the anonymous namespace.
+#pragma once
+
+#include "kernels/cpu/wide_elements.h"
+#include "kernels/ops.h"
+#include "quant/blocks_legacy.h"
+#include "quant/format.h"
+
+namespace powerinfer::kernels {
+namespace {
+
+/// Rows per pass over `out`.
+constexpr int kAxpyRows = 4;
+constexpr size_t kAxpyAhead = 1024;
+
+/// The next rows of the list whose coefficient is not zero.
+struct AxpyRows {
+    const uint8_t* row[kAxpyRows];
+    float coef[kAxpyRows];
+    int count = 0;
+
+    /// Takes up to kAxpyRows from position r on and moves r behind them.
+    void take(const AxpyArgs& a, int64_t& r) {
+        count = 0;
+        for (; r < a.n_rows && count < kAxpyRows; ++r) {
+            if (a.coef[r] == 0) continue;
+            row[count] = a.weights + static_cast<size_t>(a.row_ids ? a.row_ids[r] : r) * a.row_stride;
+            coef[count++] = a.coef[r];
+        }
+    }
+    void prefetch_start() const {
+        for (int i = 0; i < count; ++i) {
+            for (size_t at = 0; at < kAxpyAhead; at += 64)
+                _mm_prefetch(reinterpret_cast<const char*>(row[i] + at), _MM_HINT_T1);
+        }
+    }
+    void prefetch(int i, size_t at) const {
+        _mm_prefetch(reinterpret_cast<const char*>(row[i] + at + kAxpyAhead), _MM_HINT_T0);
+    }
+};
+
+/// Calls pass<R>(rows) for all rows, R at a time.
+template <class Pass>
+void for_each_pass(const AxpyArgs& a) {
+    int64_t r = 0;
+    AxpyRows rows, next;
+    next.take(a, r);
+    while (next.count > 0) {
+        rows = next;
+        next.take(a, r);
+        next.prefetch_start();
+        switch (rows.count) {
+            case 4:
+                Pass::template run<4>(rows, a.n, a.out);
+                break;
+            case 3:
+                Pass::template run<3>(rows, a.n, a.out);
+                break;
+            case 2:
+                Pass::template run<2>(rows, a.n, a.out);
+                break;
+            default:
+                Pass::template run<1>(rows, a.n, a.out);
+                break;
+        }
+    }
+}
+
+template <class W, class E>
+struct FloatPass {
+    template <int R>
+    static void run(const AxpyRows& rows, int64_t n, float* out) {
+        using Stored = typename E::Stored;
+        const Stored* w[R];
+        for (int r = 0; r < R; ++r) w[r] = reinterpret_cast<const Stored*>(rows.row[r]);
+        int64_t i = 0;
+        for (; i + 16 <= n; i += 16) {
+            auto y = W::load(out + i);
+            for (int r = 0; r < R; ++r) {
+                rows.prefetch(r, static_cast<size_t>(i) * sizeof(Stored));
+                y = W::fma(W::set(rows.coef[r]), E::template load<W>(w[r] + i), y);
+            }
+            W::store(out + i, y);
+        }
+        if (i < n) {
+            const int left = static_cast<int>(n - i);
+            auto y = W::load(out + i, left);
+            for (int r = 0; r < R; ++r)
+                y = W::fma(W::set(rows.coef[r]), E::template load<W>(w[r] + i, left), y);
+            W::store(out + i, y, left);
+        }
+    }
+};
+
+inline __m128i load_16(const void* p) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(p));
+}
+
+struct RowQ8_0 {
+    using Block = quant::BlockQ8_0;
+    static void codes(const Block& b, __m128i& first, __m128i& second) {
+        first = load_16(b.qs);
+        second = load_16(b.qs + 16);
+    }
+};
+
+struct RowQ4_0 {
+    using Block = quant::BlockQ4_0;
+    static void codes(const Block& b, __m128i& first, __m128i& second) {
+        const __m128i nibbles = load_16(b.qs), mask = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
+        first = _mm_sub_epi8(_mm_and_si128(nibbles, mask), eight);
+        second = _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(nibbles, 4), mask), eight);
+    }
+};
+
+template <class W, class Row>
+struct BlockPass {
+    template <int R>
+    static void run(const AxpyRows& rows, int64_t n, float* out) {
+        for (int64_t b = 0; b < n / 32; ++b) {
+            const size_t at = static_cast<size_t>(b) * sizeof(typename Row::Block);
+            auto y0 = W::load(out + 32 * b), y1 = W::load(out + 32 * b + 16);
+            for (int r = 0; r < R; ++r) {
+                rows.prefetch(r, at);
+                const auto& block = *reinterpret_cast<const typename Row::Block*>(rows.row[r] + at);
+                __m128i first, second;
+                Row::codes(block, first, second);
+                const auto scale = W::set(rows.coef[r] * _cvtsh_ss(block.d));
+                y0 = W::fma(scale, W::from_int8(first), y0);
+                y1 = W::fma(scale, W::from_int8(second), y1);
+            }
+            W::store(out + 32 * b, y0);
+            W::store(out + 32 * b + 16, y1);
+        }
+    }
+};
+
+/// Any format, a decoded piece of a row at a time.
+template <class W, DType type, int kBlock, int kBytes>
+void axpy_decoded(const AxpyArgs& a) {
+    const auto decode = quant::format(type).decode;
+    constexpr int64_t kPiece = 256;
+    alignas(64) float w[kPiece];
+    for (int64_t r = 0; r < a.n_rows; ++r) {
+        if (a.coef[r] == 0) continue;
+        const uint8_t* row = a.weights + static_cast<size_t>(a.row_ids ? a.row_ids[r] : r) * a.row_stride;
+        const auto coef = W::set(a.coef[r]);
+        for (int64_t at = 0; at < a.n; at += kPiece) {
+            const int64_t count = a.n - at < kPiece ? a.n - at : kPiece;
+            decode(row + static_cast<size_t>(at / kBlock) * kBytes, w, count);
+            for (int64_t i = 0; i < count; i += 16)
+                W::store(a.out + at + i, W::fma(coef, W::load(w + i), W::load(a.out + at + i)));
+        }
+    }
+}
+
+template <class W>
+void add_axpys(Ops& ops) {
+    const auto set = [&ops](DType type, AxpyFn fn) { ops.axpy[static_cast<size_t>(type)] = fn; };
+    set(DType::F32, for_each_pass<FloatPass<W, ElementF32>>);
+    set(DType::F16, for_each_pass<FloatPass<W, ElementF16>>);
+    set(DType::BF16, for_each_pass<FloatPass<W, ElementBF16>>);
+    set(DType::Q8_0, for_each_pass<BlockPass<W, RowQ8_0>>);
+    set(DType::Q4_0, for_each_pass<BlockPass<W, RowQ4_0>>);
+    set(DType::Q4_1, axpy_decoded<W, DType::Q4_1, 32, 20>);
+    set(DType::Q5_0, axpy_decoded<W, DType::Q5_0, 32, 22>);
+    set(DType::Q5_1, axpy_decoded<W, DType::Q5_1, 32, 24>);
+    set(DType::IQ4_NL, axpy_decoded<W, DType::IQ4_NL, 32, 18>);
+    set(DType::MXFP4, axpy_decoded<W, DType::MXFP4, 32, 17>);
+    set(DType::Q2_K, axpy_decoded<W, DType::Q2_K, 256, 84>);
+    set(DType::Q3_K, axpy_decoded<W, DType::Q3_K, 256, 110>);
+    set(DType::Q4_K, axpy_decoded<W, DType::Q4_K, 256, 144>);
+    set(DType::Q5_K, axpy_decoded<W, DType::Q5_K, 256, 176>);
+    set(DType::Q6_K, axpy_decoded<W, DType::Q6_K, 256, 210>);
+    set(DType::IQ4_XS, axpy_decoded<W, DType::IQ4_XS, 256, 136>);
+    set(DType::TQ1_0, axpy_decoded<W, DType::TQ1_0, 256, 54>);
+    set(DType::TQ2_0, axpy_decoded<W, DType::TQ2_0, 256, 66>);
+}
+
+}  // namespace
+}  // namespace powerinfer::kernels

@@ -1,0 +1,148 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernel_cases.h"
+
+namespace powerinfer::kernels {
+namespace {
+
+constexpr float kSentinel = -12345.0f;
+
+class Dot : public testing::TestWithParam<DType> {};
+
+std::string type_name(const testing::TestParamInfo<DType>& param) {
+    return std::string(info(param.param).name);
+}
+INSTANTIATE_TEST_SUITE_P(All, Dot, testing::ValuesIn(kWeightTypes), type_name);
+
+/// Results of a whole case; checks that nothing around them is written.
+std::vector<float> run(const Ops& ops, const DotCase& c) {
+    const int64_t stride = c.n_rows + 3;
+    std::vector<float> out(static_cast<size_t>(c.n_tokens * stride + 2), kSentinel);
+    ops.dot[id(c.type)](c.args(out.data() + 2, stride));
+    std::vector<float> result;
+    EXPECT_EQ(out[0], kSentinel);
+    EXPECT_EQ(out[1], kSentinel);
+    for (int64_t t = 0; t < c.n_tokens; ++t) {
+        for (int64_t r = 0; r < stride; ++r) {
+            const float value = out[static_cast<size_t>(2 + t * stride + r)];
+            if (r < c.n_rows) {
+                result.push_back(value);
+            } else {
+                EXPECT_EQ(value, kSentinel);
+            }
+        }
+    }
+    return result;
+}
+
+TEST_P(Dot, ScalarMatchesBruteForce) {
+    Random random(1);
+    for (const int64_t blocks : {1, 2, 3, 7, 16}) {
+        const DotCase c(random, GetParam(), 3, 2, blocks * info(GetParam()).block);
+        const auto out = run(table("scalar"), c);
+        for (int64_t t = 0; t < c.n_tokens; ++t) {
+            for (int64_t r = 0; r < c.n_rows; ++r) {
+                const auto w = c.row(r), x = c.act(t);
+                double sum = 0, magnitude = 0;
+                for (size_t i = 0; i < w.size(); ++i) {
+                    sum += static_cast<double>(w[i]) * static_cast<double>(x[i]);
+                    magnitude += std::fabs(static_cast<double>(w[i]) * static_cast<double>(x[i]));
+                }
+                // Decoded activations were rounded once each, and the result once.
+                EXPECT_NEAR(out[static_cast<size_t>(t * c.n_rows + r)], sum, 0x1p-23 * magnitude + 1e-30);
+            }
+        }
+    }
+}
+
+TEST_P(Dot, EveryIsaMatchesScalar) {
+    Random random(2);
+    std::vector<int64_t> sizes;
+    for (int64_t blocks = 1; blocks <= 64; ++blocks) sizes.push_back(blocks * info(GetParam()).block);
+    for (const int64_t n : {4096, 11008, 14336}) sizes.push_back(n);
+    for (const int64_t n : sizes) {
+        const DotCase c(random, GetParam(), 1 + random.below(20), 1 + random.below(5), n);
+        const auto expected = run(table("scalar"), c);
+        for (const auto isa : isas()) {
+            const auto out = run(table(isa), c);
+            for (size_t i = 0; i < out.size(); ++i) {
+                const auto r = static_cast<int64_t>(i) % c.n_rows, t = static_cast<int64_t>(i) / c.n_rows;
+                ASSERT_NEAR(out[i], expected[i], c.bound(r, t))
+                    << isa << " n " << n << " row " << r << " token " << t;
+            }
+        }
+    }
+}
+
+TEST_P(Dot, BitsDoNotDependOnTheOtherRowsAndTokens) {
+    const int64_t n =
+        GetParam() == DType::F32 || GetParam() == DType::F16 || GetParam() == DType::BF16 ? 100 : 768;
+    Random random(3);
+    const DotCase c(random, GetParam(), 40, 20, n);
+    for (const auto isa : isas()) {
+        const DotFn dot = table(isa).dot[id(GetParam())];
+        std::vector<float> single(static_cast<size_t>(c.n_rows * c.n_tokens));
+        for (int32_t t = 0; t < c.n_tokens; ++t) {
+            for (int32_t r = 0; r < c.n_rows; ++r) {
+                DotArgs a = c.args(&single[static_cast<size_t>(t * c.n_rows + r)], 1);
+                a.n_rows = a.n_tokens = 1;
+                a.row_ids = &r;
+                a.token_ids = &t;
+                dot(a);
+            }
+        }
+        for (const int rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 33}) {
+            for (int tokens = 1; tokens <= 17; ++tokens) {
+                const auto row_ids = random.list(rows, 40), token_ids = random.list(tokens, 20);
+                for (const bool lists : {false, true}) {
+                    std::vector<float> out(static_cast<size_t>(rows * tokens), kSentinel);
+                    DotArgs a = c.args(out.data(), rows);
+                    a.n_rows = rows;
+                    a.n_tokens = tokens;
+                    if (lists) {
+                        a.row_ids = row_ids.data();
+                        a.token_ids = token_ids.data();
+                    }
+                    dot(a);
+                    for (int t = 0; t < tokens; ++t) {
+                        for (int r = 0; r < rows; ++r) {
+                            const int row = lists ? row_ids[static_cast<size_t>(r)] : r;
+                            const int token = lists ? token_ids[static_cast<size_t>(t)] : t;
+                            ASSERT_TRUE(same_bits(out[static_cast<size_t>(t * rows + r)],
+                                                  single[static_cast<size_t>(token * c.n_rows + row)]))
+                                << isa << " rows " << rows << " tokens " << tokens << " at " << r << ", "
+                                << t;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_P(Dot, VectorSetsAgreeBitForBit) {
+    const auto all = isas();
+    if (std::find(all.begin(), all.end(), "avx512") == all.end()) GTEST_SKIP() << "needs AVX-512";
+    Random random(4);
+    for (const int64_t blocks : {1, 5, 43}) {
+        const DotCase c(random, GetParam(), 19, 11, blocks * std::max(32, info(GetParam()).block));
+        const auto a = run(table("avx2"), c), b = run(table("avx512"), c);
+        for (size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(same_bits(a[i], b[i])) << i;
+    }
+}
+
+TEST_P(Dot, DamagedActivationsShow) {
+    Random random(5);
+    for (const auto isa : isas()) {
+        DotCase c(random, GetParam(), 2, 1, 512);
+        auto x = random.floats(512);
+        x[77] = std::nanf("");
+        table(isa).encode(quant::format(GetParam()).activation, x.data(), c.acts.data(), 512);
+        for (const float value : run(table(isa), c)) EXPECT_TRUE(std::isnan(value)) << isa;
+    }
+}
+
+}  // namespace
+}  // namespace powerinfer::kernels
