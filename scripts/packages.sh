@@ -22,11 +22,16 @@ missing_packages() {
     done
 }
 
-# Runs apt-get as root: directly, or through sudo. Never asks anything on standard input.
+# Runs apt-get as root: directly, or through sudo. Asks nothing but sudo's password, and shows what it printed only
+# when it failed.
 as_root_apt() {
-    local prefix=
-    [ "$(id -u)" = 0 ] || prefix=sudo
-    $prefix env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@" </dev/null >&2
+    local prefix=() printed
+    [ "$(id -u)" = 0 ] || prefix=(sudo)
+    if ! printed=$("${prefix[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null 2>&1); then
+        say "$printed"
+        return 1
+    fi
 }
 
 # Says which of the given packages are missing and installs them.
@@ -38,6 +43,7 @@ need_packages() {
         return 0
     fi
     missing=$(missing_packages "$@")
+    missing=${missing% }
     [ -n "$missing" ] || return 0
     say "Missing packages: $missing"
     if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null 2>&1; then
@@ -46,6 +52,7 @@ need_packages() {
         say "and start again."
         return 1
     fi
+    say "Installing them."
     # A machine without package lists, or with old ones, needs an update; others are spared the wait.
     for package in $missing; do
         if ! apt-cache show "$package" >/dev/null 2>&1; then
@@ -67,7 +74,8 @@ need_packages() {
 build_jobs() {
     local processors memory
     processors=$(nproc)
-    memory=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)
+    memory=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB$/\1/p' /proc/meminfo)
+    memory=$((memory / 1048576))
     [ "$memory" -ge 1 ] || memory=1
     [ "$processors" -le "$memory" ] && echo "$processors" || echo "$memory"
 }

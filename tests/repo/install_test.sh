@@ -12,7 +12,8 @@ cmake --install "$build" --prefix "$scratch/first" >"$scratch/install.log"
 prefix=$scratch/moved
 mv "$scratch/first" "$prefix"
 
-cmake -S "$here/consumer" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
+generator=$(sed -n 's/^CMAKE_GENERATOR:INTERNAL=//p' "$build/CMakeCache.txt")
+cmake -G "$generator" -S "$here/consumer" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
     -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" >"$scratch/configure.log"
 cmake --build "$scratch/consumer"
 "$scratch/consumer/consumer"
