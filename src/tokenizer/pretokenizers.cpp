@@ -242,14 +242,6 @@ const PreTokenizerInfo* find_pre_tokenizer(std::string_view name) {
     return row == std::end(kRows) ? nullptr : row;
 }
 
-const PreTokenizerInfo* find_pre_tokenizer(std::span<const std::string> stages, bool ignore_merges) {
-    const auto* row = std::ranges::find_if(kRows, [&](const PreTokenizerInfo& info) {
-        return info.alphabet == Alphabet::bytes && info.ignore_merges == ignore_merges &&
-               std::ranges::equal(info.stages, stages);
-    });
-    return row == std::end(kRows) ? nullptr : row;
-}
-
 std::vector<std::string_view> pre_tokenizer_names() {
     std::vector<std::string_view> names;
     for (const PreTokenizerInfo& row : kRows) names.push_back(row.name);

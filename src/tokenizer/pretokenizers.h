@@ -41,10 +41,7 @@ extern const std::string_view kPunctuationPattern;
 /// The row of a name, or null.
 const PreTokenizerInfo* find_pre_tokenizer(std::string_view name);
 
-/// The first row with exactly these stages, or null.
-const PreTokenizerInfo* find_pre_tokenizer(std::span<const std::string> stages, bool ignore_merges);
-
-/// All names.
+/// All names, in the order of the table.
 std::vector<std::string_view> pre_tokenizer_names();
 
 /// A compiled row. Immutable; split() may be called from several threads at once.

@@ -13,55 +13,35 @@ namespace {
 using Text = std::string_view;
 using Texts = std::span<const Text>;
 
+// clang-format off
 // What published chat models call these tokens; the first that a vocabulary has is taken.
-constexpr std::array<Text, 11> kEndOfTurn = {"<|eot_id|>",
-                                             "<|im_end|>",
-                                             "<|end|>",
-                                             "<end_of_turn>",
-                                             "<|endoftext|>",
-                                             "<EOT>",
-                                             "_<EOT>",
-                                             "[EOT]",
-                                             "<｜end▁of▁sentence｜>",
-                                             "<|end_of_text|>",
-                                             "<end_of_utterance>"};
-constexpr std::array<Text, 1> kEndOfMessage = {"<|eom_id|>"};
-constexpr std::array<Text, 8> kFimPrefix = {"<|fim_prefix|>",  "<fim-prefix>", "<fim_prefix>",
-                                            "<｜fim▁begin｜>", "<PRE>",        "▁<PRE>",
-                                            "<|code_prefix|>", "<|prefix|>"};
-constexpr std::array<Text, 8> kFimSuffix = {"<|fim_suffix|>",  "<fim-suffix>", "<fim_suffix>",
-                                            "<｜fim▁hole｜>",  "<SUF>",        "▁<SUF>",
-                                            "<|code_suffix|>", "<|suffix|>"};
-constexpr std::array<Text, 8> kFimMiddle = {"<|fim_middle|>",  "<fim-middle>", "<fim_middle>",
-                                            "<｜fim▁end｜>",   "<MID>",        "▁<MID>",
-                                            "<|code_middle|>", "<|middle|>"};
-constexpr std::array<Text, 5> kFimPad = {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"};
-constexpr std::array<Text, 5> kFimRepo = {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>",
-                                          "<reponame>"};
-constexpr std::array<Text, 1> kFimSeparator = {"<|file_sep|>"};
+constexpr std::array<Text, 11> kEndOfTurn = {
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<EOT>", "_<EOT>", "[EOT]",
+    "<｜end▁of▁sentence｜>", "<|end_of_text|>", "<end_of_utterance>"};
+constexpr std::array<Text, 1> kEndOfMessage = {
+    "<|eom_id|>"};
+constexpr std::array<Text, 8> kFimPrefix = {
+    "<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>",
+    "<|code_prefix|>", "<|prefix|>"};
+constexpr std::array<Text, 8> kFimSuffix = {
+    "<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>",
+    "<|code_suffix|>", "<|suffix|>"};
+constexpr std::array<Text, 8> kFimMiddle = {
+    "<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>",
+    "<|code_middle|>", "<|middle|>"};
+constexpr std::array<Text, 5> kFimPad = {
+    "<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"};
+constexpr std::array<Text, 5> kFimRepo = {
+    "<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"};
+constexpr std::array<Text, 1> kFimSeparator = {
+    "<|file_sep|>"};
 
-constexpr std::array<Text, 22> kEndOfGeneration = {"<|eot_id|>",
-                                                   "<|im_end|>",
-                                                   "<|end|>",
-                                                   "<|return|>",
-                                                   "<|call|>",
-                                                   "<|flush|>",
-                                                   "<|calls|>",
-                                                   "<end_of_turn>",
-                                                   "<|endoftext|>",
-                                                   "</s>",
-                                                   "<|eom_id|>",
-                                                   "<EOT>",
-                                                   "_<EOT>",
-                                                   "[EOT]",
-                                                   "[EOS]",
-                                                   "<|end_of_text|>",
-                                                   "<end_of_utterance>",
-                                                   "<eos>",
-                                                   "<turn|>",
-                                                   "<|tool_response>",
-                                                   "<｜end▁of▁sentence｜>",
-                                                   "[e~["};
+constexpr std::array<Text, 22> kEndOfGeneration = {
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>",
+    "<end_of_turn>", "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]",
+    "<|end_of_text|>", "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>",
+    "<｜end▁of▁sentence｜>", "[e~["};
+// clang-format on
 
 /// The id that the file names, or of the first known text, which then is a control token.
 TokenId named_or(const std::optional<TokenId>& named, Texts texts, VocabularyData& data,
