@@ -1,0 +1,92 @@
+#include "plan/plan.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace powerinfer::plan {
+namespace {
+
+using sparsity::Mode;
+
+/// What automatic becomes, and why.
+Mode choose(const model::ModelSpec& spec, std::string& reason) {
+    if (model::is_sparse_capable(spec.activation)) {
+        reason = fmt::format("activation {} gives exact zeros{}", model::name(spec.activation),
+                             spec.has_predictors ? "; the file's predictors carry no recorded evaluation" : "");
+        return Mode::exact;
+    }
+    reason = fmt::format("activation {} gives no exact zeros", model::name(spec.activation));
+    return Mode::off;
+}
+
+void check(const model::ModelSpec& spec, Mode mode) {
+    if (mode == Mode::off) return;
+    if (!model::is_sparse_capable(spec.activation))
+        fail(ErrorKind::bad_argument,
+             "sparsity mode '{}' needs an activation with exact zeros (relu, relu_squared, drelu), but the model's is "
+             "{}: use off, or --activation if the file is wrong about it",
+             sparsity::name(mode), model::name(spec.activation));
+    if (mode == Mode::predict && !spec.has_predictors)
+        fail(ErrorKind::bad_argument,
+             "sparsity mode 'predict' needs predictor tensors (fc1, fc2), which this model does not have: use exact or off");
+}
+
+/// Bytes of the working memory for one pass, as engine/scratch.h lays it out (an upper estimate).
+uint64_t scratch_bytes(const model::ModelSpec& spec, const Budget& budget) {
+    const auto tokens = static_cast<uint64_t>(budget.n_batch);
+    const auto width = static_cast<uint64_t>(4 * spec.n_embd + 2 * spec.n_embd_q() + 2 * spec.n_embd_kv() + 4 * spec.n_ff);
+    return tokens * width * sizeof(float) + static_cast<uint64_t>(spec.n_vocab) * sizeof(float);
+}
+
+}  // namespace
+
+Plan solve(const model::Model& model, const Budget& budget) {
+    const model::ModelSpec& spec = model.spec;
+    Plan plan;
+    plan.n_ctx = budget.n_ctx > 0 ? budget.n_ctx : spec.n_ctx_train;
+    plan.n_seq = budget.n_seq;
+    plan.n_batch = budget.n_batch;
+    plan.kv_type = budget.kv_type;
+    if (plan.n_seq < 1) fail(ErrorKind::bad_argument, "{} sequences were asked for, expected at least 1", plan.n_seq);
+    if (plan.n_batch < 1) fail(ErrorKind::bad_argument, "the batch size is {}, expected at least 1", plan.n_batch);
+    if (plan.kv_type != DType::F16 && plan.kv_type != DType::F32)
+        fail(ErrorKind::unsupported, "the KV cache cannot be stored as {}, expected F16 or F32", info(plan.kv_type).name);
+
+    plan.mode = budget.mode;
+    if (plan.mode == Mode::automatic) {
+        plan.mode = choose(spec, plan.mode_reason);
+    } else {
+        plan.mode_reason = "asked for";
+    }
+    check(spec, plan.mode);
+
+    for (const auto& tensor : model.file->tensors()) plan.weight_bytes += tensor.view.n_bytes();
+    for (const model::LayerTensors& layer : model.tensors.layers) {
+        LayerPlan row;
+        row.mode = plan.mode;
+        row.relay_down = row.mode != Mode::off && !layer.ffn_down_t;
+        if (row.relay_down) plan.relaid_bytes += layer.ffn_down.n_bytes();
+        plan.layers.push_back(row);
+    }
+    plan.kv_bytes = 2 * static_cast<uint64_t>(spec.n_layer) * static_cast<uint64_t>(plan.n_seq) *
+                    static_cast<uint64_t>(plan.n_ctx) * row_bytes(plan.kv_type, spec.n_embd_kv());
+    plan.scratch_bytes = scratch_bytes(spec, budget);
+    const uint64_t own = plan.total_bytes() - plan.weight_bytes;
+    if (budget.ram_bytes != 0 && own > budget.ram_bytes)
+        fail(ErrorKind::out_of_memory,
+             "{} positions for {} sequences need {} MiB beside the model file, but {} MiB are allowed", plan.n_ctx,
+             plan.n_seq, own >> 20, budget.ram_bytes >> 20);
+    return plan;
+}
+
+std::string summary(const Plan& plan) {
+    const auto mib = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+    return fmt::format(
+        "sparsity {} ({}); weights {:.1f} MiB mapped, {:.1f} MiB re-laid, KV cache {:.1f} MiB ({} positions x {} "
+        "sequences, {}), scratch {:.1f} MiB",
+        sparsity::name(plan.mode), plan.mode_reason, mib(plan.weight_bytes), mib(plan.relaid_bytes), mib(plan.kv_bytes),
+        plan.n_ctx, plan.n_seq, info(plan.kv_type).name, mib(plan.scratch_bytes));
+}
+
+}  // namespace powerinfer::plan
