@@ -37,6 +37,7 @@ Matrix::Matrix(const TensorView& view, const kernels::Ops& ops, const TensorView
         fail(ErrorKind::unsupported, "weights of type {} cannot be computed with, expected a weight format",
              info(view.type).name);
     data = static_cast<const uint8_t*>(view.data);
+    type = view.type;
     n_in = view.ne[0];
     n_out = view.ne[1];
     row_stride = view.row_bytes();

@@ -15,6 +15,7 @@ namespace powerinfer::engine {
 /// {n_in, n_out}: n_out rows of n_in elements. The functions are those of the weight format on the chosen ISA.
 struct Matrix {
     const uint8_t* data = nullptr;
+    DType type = DType::F32;
     int64_t n_in = 0, n_out = 0;
     size_t row_stride = 0;  ///< bytes
     quant::ActivationEncoding encoding = quant::ActivationEncoding::f32;

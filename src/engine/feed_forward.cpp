@@ -1,0 +1,401 @@
+#include "engine/feed_forward.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace powerinfer::engine {
+namespace {
+
+using kernels::GateActivation;
+using sparsity::Mode;
+
+// Enough chunks to keep many threads evenly busy, few enough that adding their partial sums costs little.
+constexpr int64_t kMaxChunks = 32;
+// Neurons and tokens of one tile of the many-token path: weights and activations of a tile stay in the second-level cache.
+constexpr int64_t kTileNeurons = 64;
+constexpr int64_t kTileTokens = 64;
+// Columns of the down projection summed at a time: a multiple of every block size.
+constexpr int64_t kTileColumns = 256;
+// Above this share of active pairs in a tile, computing all of them costs less than following lists.
+constexpr double kDenseShare = 0.6;
+
+GateActivation kernel_activation(model::Activation a) {
+    switch (a) {
+        case model::Activation::silu: return GateActivation::silu;
+        case model::Activation::relu: return GateActivation::relu;
+        case model::Activation::relu_squared: return GateActivation::relu_squared;
+        case model::Activation::gelu: return GateActivation::gelu;
+        case model::Activation::drelu: return GateActivation::drelu;
+    }
+    return GateActivation::silu;
+}
+
+int64_t chunk_of(int64_t n_ff) {
+    const int64_t chunk = (n_ff + kMaxChunks - 1) / kMaxChunks;
+    return (chunk + 63) / 64 * 64;
+}
+
+/// One row of `m` times the listed tokens, or all n_tokens when the list is null.
+void dot_row(const Matrix& m, int64_t row, const uint8_t* acts, size_t act_stride, const int32_t* token_ids,
+             int64_t n_tokens, float* out) {
+    m.dot({.weights = m.data + static_cast<size_t>(row) * m.row_stride,
+           .row_stride = m.row_stride,
+           .n_rows = 1,
+           .n = m.n_in,
+           .acts = acts,
+           .act_stride = act_stride,
+           .token_ids = token_ids,
+           .n_tokens = n_tokens,
+           .out = out,
+           .out_stride = 1});
+    if (m.bias) {
+        for (int64_t t = 0; t < n_tokens; ++t) out[t] += m.bias[row];
+    }
+}
+
+/// Listed rows of `m` (or n_rows rows from `first` when the list is null) times one vector.
+void dot_rows(const Matrix& m, int64_t first, const int32_t* row_ids, int64_t n_rows, const uint8_t* act, float* out) {
+    if (n_rows == 0) return;
+    m.dot({.weights = row_ids ? m.data : m.data + static_cast<size_t>(first) * m.row_stride,
+           .row_stride = m.row_stride,
+           .row_ids = row_ids,
+           .n_rows = n_rows,
+           .n = m.n_in,
+           .acts = act,
+           .out = out});
+    if (m.bias) {
+        for (int64_t r = 0; r < n_rows; ++r) out[r] += m.bias[row_ids ? row_ids[r] : first + r];
+    }
+}
+
+}  // namespace
+
+struct FeedForward::Call {
+    const FfnWeights& weights;
+    Mode mode;
+    Activations& normed;
+    float* y;
+    const kernels::Ops& ops;
+    ThreadPool& pool;
+    int n_threads;
+    std::atomic<uint64_t> selected{0}, fired{0}, rows_gate{0}, rows_up{0};
+
+    int64_t n_tokens() const { return normed.n_tokens(); }
+};
+
+FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_rank, int n_threads_max)
+    : spec_(spec),
+      activation_(kernel_activation(spec.activation)),
+      chunk_(chunk_of(spec.n_ff)),
+      n_chunks_((spec.n_ff + chunk_ - 1) / chunk_),
+      n_batch_(n_batch),
+      h_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(float)),
+      ids_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(int32_t)),
+      starts_(static_cast<size_t>(n_batch) * static_cast<size_t>(n_chunks_ + 1) * sizeof(int32_t)),
+      partial_(static_cast<size_t>(n_chunks_) * static_cast<size_t>(spec.n_embd) * sizeof(float)),
+      hidden_(static_cast<size_t>(n_batch) * static_cast<size_t>(max_rank) * sizeof(float)),
+      residual_acts_(max_rank > 0 ? spec.n_embd : 0, n_batch),
+      hidden_acts_(max_rank, n_batch),
+      h_acts_(spec.n_ff, n_batch),
+      scratch_(static_cast<size_t>(n_threads_max)) {
+    const auto tile = static_cast<size_t>(std::max(chunk_, kTileNeurons * kTileTokens));
+    for (Scratch& s : scratch_) {
+        for (auto* list : {&s.ids, &s.fired, &s.tokens}) list->resize(tile);
+        for (auto* values : {&s.gate, &s.up, &s.h, &s.logits, &s.values}) values->resize(tile);
+    }
+}
+
+void FeedForward::run(const FfnWeights& weights, Mode mode, const float* residual, Activations& normed, float* y,
+                      const kernels::Ops& ops, ThreadPool& pool, int n_threads, LayerCounts& counts,
+                      uint64_t& weight_bytes) {
+    Call call{weights, mode, normed, y, ops, pool, n_threads};
+    normed.prepare(weights.gate.encoding, ops, pool, n_threads);
+    normed.prepare(weights.up.encoding, ops, pool, n_threads);
+    if (mode == Mode::predict) predictor_input(call, residual);
+    if (call.n_tokens() == 1 && weights.down_t) {
+        one_token(call);
+    } else {
+        many_tokens(call);
+    }
+    const auto tokens = static_cast<uint64_t>(call.n_tokens());
+    counts.neurons += tokens * static_cast<uint64_t>(spec_.n_ff);
+    counts.selected += call.selected;
+    counts.fired += call.fired;
+    weight_bytes += call.rows_gate * weights.gate.row_stride;
+    weight_bytes += call.rows_up * (weights.up.row_stride + (weights.down_t ? weights.down_t.row_stride : 0));
+    if (weights.down) weight_bytes += static_cast<uint64_t>(weights.down.n_out) * weights.down.row_stride;
+    if (mode == Mode::predict)
+        weight_bytes += static_cast<uint64_t>(weights.fc1.n_out) * weights.fc1.row_stride +
+                        static_cast<uint64_t>(weights.fc2.n_out) * weights.fc2.row_stride;
+    if (weights.down_bias) {
+        for (int64_t t = 0; t < call.n_tokens(); ++t) ops.add(weights.down_bias, y + t * spec_.n_embd, spec_.n_embd);
+    }
+}
+
+void FeedForward::predictor_input(Call& call, const float* residual) {
+    const Matrix& fc1 = call.weights.fc1;
+    float* hidden = hidden_.as<float>();
+    residual_acts_.set(residual, spec_.n_embd, spec_.n_embd, call.n_tokens());
+    multiply({{&fc1, hidden, fc1.n_out}}, residual_acts_, call.ops, call.pool, call.n_threads);
+    for (int64_t i = 0; i < call.n_tokens() * fc1.n_out; ++i) hidden[i] = hidden[i] > 0 ? hidden[i] : 0.0f;
+    hidden_acts_.set(hidden, fc1.n_out, fc1.n_out, call.n_tokens());
+    hidden_acts_.prepare(call.weights.fc2.encoding, call.ops, call.pool, call.n_threads);
+}
+
+void FeedForward::one_token(Call& call) {
+    std::atomic<int64_t> next{0};
+    call.pool.run(
+        [&](int thread) {
+            for (int64_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < n_chunks_;)
+                one_token_chunk(call, scratch_[static_cast<size_t>(thread)], c);
+        },
+        call.n_threads);
+    // The partial sums, in chunk order.
+    const float* partial = partial_.as<float>();
+    call.pool.for_each(
+        spec_.n_embd, 1024,
+        [&](int64_t begin, int64_t end) {
+            std::memset(call.y + begin, 0, static_cast<size_t>(end - begin) * sizeof(float));
+            for (int64_t c = 0; c < n_chunks_; ++c) call.ops.add(partial + c * spec_.n_embd + begin, call.y + begin, end - begin);
+        },
+        call.n_threads);
+}
+
+void FeedForward::one_token_chunk(Call& call, Scratch& s, int64_t chunk) {
+    const FfnWeights& w = call.weights;
+    const int64_t begin = chunk * chunk_;
+    const int64_t n = std::min<int64_t>(chunk_, spec_.n_ff - begin);
+
+    // 1. Who may fire: all, or those the predictor names.
+    int64_t n_selected = n;
+    const int32_t* selected = nullptr;
+    if (call.mode == Mode::predict) {
+        dot_rows(w.fc2, begin, nullptr, n, hidden_acts_.data(w.fc2.encoding), s.logits.data());
+        n_selected = 0;
+        for (int64_t j = 0; j < n; ++j) {
+            if (!(s.logits[static_cast<size_t>(j)] < spec_.predictor_threshold))
+                s.ids[static_cast<size_t>(n_selected++)] = static_cast<int32_t>(begin + j);
+        }
+        selected = s.ids.data();
+    }
+    dot_rows(w.gate, begin, selected, n_selected, call.normed.data(w.gate.encoding), s.gate.data());
+
+    // 2. Who does fire: a gate that is not above zero costs no up row and no down row.
+    int64_t n_fired = n_selected;
+    const int32_t* fired = selected;
+    if (call.mode != Mode::off) {
+        n_fired = 0;
+        for (int64_t k = 0; k < n_selected; ++k) {
+            const float g = s.gate[static_cast<size_t>(k)];
+            if (g <= 0) continue;  // NaN goes on, to be reported
+            s.gate[static_cast<size_t>(n_fired)] = g;
+            s.fired[static_cast<size_t>(n_fired++)] = selected ? selected[k] : static_cast<int32_t>(begin + k);
+        }
+        fired = s.fired.data();
+    }
+    dot_rows(w.up, begin, fired, n_fired, call.normed.data(w.up.encoding), s.up.data());
+    call.ops.gate(activation_, s.gate.data(), s.up.data(), s.h.data(), n_fired);
+    const int64_t n_up = n_fired;
+    if (activation_ == GateActivation::drelu && call.mode != Mode::off) {  // a second gate: up may say no as well
+        n_fired = 0;
+        for (int64_t k = 0; k < n_up; ++k) {
+            if (s.h[static_cast<size_t>(k)] == 0) continue;
+            s.h[static_cast<size_t>(n_fired)] = s.h[static_cast<size_t>(k)];
+            s.fired[static_cast<size_t>(n_fired++)] = s.fired[static_cast<size_t>(k)];
+        }
+    }
+
+    // 3. Their rows of the down projection, one after another.
+    float* partial = partial_.as<float>() + chunk * spec_.n_embd;
+    std::memset(partial, 0, static_cast<size_t>(spec_.n_embd) * sizeof(float));
+    w.down_t.axpy({.weights = fired ? w.down_t.data : w.down_t.data + static_cast<size_t>(begin) * w.down_t.row_stride,
+                   .row_stride = w.down_t.row_stride,
+                   .row_ids = fired,
+                   .coef = s.h.data(),
+                   .n_rows = n_fired,
+                   .n = spec_.n_embd,
+                   .out = partial});
+    call.selected.fetch_add(static_cast<uint64_t>(n_selected), std::memory_order_relaxed);
+    call.fired.fetch_add(static_cast<uint64_t>(n_up), std::memory_order_relaxed);
+    call.rows_gate.fetch_add(static_cast<uint64_t>(n_selected), std::memory_order_relaxed);
+    call.rows_up.fetch_add(static_cast<uint64_t>(n_up), std::memory_order_relaxed);
+}
+
+void FeedForward::many_tokens(Call& call) {
+    const int64_t n_blocks = (spec_.n_ff + kTileNeurons - 1) / kTileNeurons;
+    std::atomic<int64_t> next{0};
+    call.pool.run(
+        [&](int thread) {
+            for (int64_t b; (b = next.fetch_add(1, std::memory_order_relaxed)) < n_blocks;)
+                neuron_block(call, scratch_[static_cast<size_t>(thread)], b * kTileNeurons,
+                             std::min<int64_t>((b + 1) * kTileNeurons, spec_.n_ff));
+        },
+        call.n_threads);
+    if (call.weights.down) return dense_down(call);
+    if (call.mode != Mode::off) list_active(call);
+    down_tiles(call);
+}
+
+void FeedForward::dense_down(Call& call) {
+    h_acts_.set(h_.as<float>(), spec_.n_ff, spec_.n_ff, call.n_tokens());
+    multiply({{&call.weights.down, call.y, spec_.n_embd}}, h_acts_, call.ops, call.pool, call.n_threads);
+}
+
+void FeedForward::neuron_block(Call& call, Scratch& s, int64_t begin, int64_t end) {
+    for (int64_t t = 0; t < call.n_tokens(); t += kTileTokens)
+        neuron_tile(call, s, begin, end, t, std::min(kTileTokens, call.n_tokens() - t));
+}
+
+void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end, int64_t token, int64_t n_tokens) {
+    const FfnWeights& w = call.weights;
+    const int64_t n = end - begin;
+    float* h = h_.as<float>() + token * spec_.n_ff + begin;
+    const auto acts_of = [&](const Matrix& m, const Activations& a) {
+        return a.data(m.encoding) + static_cast<size_t>(token) * a.stride(m.encoding);
+    };
+    // All rows of the tile times all its tokens: out[t][j].
+    const auto dense = [&](const Matrix& m, const Activations& a, float* out) {
+        m.dot({.weights = m.data + static_cast<size_t>(begin) * m.row_stride,
+               .row_stride = m.row_stride,
+               .n_rows = n,
+               .n = m.n_in,
+               .acts = acts_of(m, a),
+               .act_stride = a.stride(m.encoding),
+               .n_tokens = n_tokens,
+               .out = out,
+               .out_stride = kTileNeurons});
+        if (m.bias == nullptr) return;
+        for (int64_t t = 0; t < n_tokens; ++t) {
+            for (int64_t j = 0; j < n; ++j) out[t * kTileNeurons + j] += m.bias[begin + j];
+        }
+    };
+    const auto at = [&](int64_t t, int64_t j) { return static_cast<size_t>(t * kTileNeurons + j); };
+
+    const auto pairs = static_cast<uint64_t>(n * n_tokens);
+    uint64_t n_selected = pairs, n_fired = pairs, rows_gate = static_cast<uint64_t>(n), rows_up = rows_gate;
+    if (call.mode == Mode::off) {
+        dense(w.gate, call.normed, s.gate.data());
+        dense(w.up, call.normed, s.up.data());
+        for (int64_t t = 0; t < n_tokens; ++t)
+            call.ops.gate(activation_, &s.gate[at(t, 0)], &s.up[at(t, 0)], h + t * spec_.n_ff, n);
+    } else {
+        // Unselected pairs get a gate of -1, which no sparse activation lets through.
+        if (call.mode == Mode::predict) {
+            dense(w.fc2, hidden_acts_, s.logits.data());
+            n_selected = 0;
+            for (int64_t t = 0; t < n_tokens; ++t) {
+                for (int64_t j = 0; j < n; ++j) n_selected += !(s.logits[at(t, j)] < spec_.predictor_threshold);
+            }
+        }
+        const auto is_selected = [&](int64_t t, int64_t j) {
+            return call.mode != Mode::predict || !(s.logits[at(t, j)] < spec_.predictor_threshold);
+        };
+        // Fills out[t][j] for the pairs that `wanted` names, by whichever way costs less; both give the same bits.
+        const auto compute = [&](const Matrix& m, uint64_t n_wanted, float* out, auto&& wanted) {
+            if (static_cast<double>(n_wanted) > kDenseShare * static_cast<double>(pairs)) {
+                dense(m, call.normed, out);
+                return static_cast<uint64_t>(n);
+            }
+            uint64_t n_rows = 0;
+            for (int64_t j = 0; j < n; ++j) {
+                int64_t count = 0;
+                for (int64_t t = 0; t < n_tokens; ++t) {
+                    if (wanted(t, j)) s.tokens[static_cast<size_t>(count++)] = static_cast<int32_t>(t);
+                }
+                if (count == 0) continue;
+                ++n_rows;
+                dot_row(m, begin + j, acts_of(m, call.normed), call.normed.stride(m.encoding), s.tokens.data(), count,
+                        s.values.data());
+                for (int64_t k = 0; k < count; ++k)
+                    out[at(s.tokens[static_cast<size_t>(k)], j)] = s.values[static_cast<size_t>(k)];
+            }
+            return n_rows;
+        };
+        rows_gate = compute(w.gate, n_selected, s.gate.data(), is_selected);
+        n_fired = 0;
+        for (int64_t t = 0; t < n_tokens; ++t) {
+            for (int64_t j = 0; j < n; ++j) {
+                float& g = s.gate[at(t, j)];
+                if (!is_selected(t, j) || g <= 0) {
+                    g = -1;
+                } else {
+                    ++n_fired;
+                }
+            }
+        }
+        rows_up = compute(w.up, n_fired, s.up.data(), [&](int64_t t, int64_t j) { return !(s.gate[at(t, j)] <= 0); });
+        for (int64_t t = 0; t < n_tokens; ++t) {
+            for (int64_t j = 0; j < n; ++j) {
+                if (s.gate[at(t, j)] <= 0) s.up[at(t, j)] = 0;
+            }
+            call.ops.gate(activation_, &s.gate[at(t, 0)], &s.up[at(t, 0)], h + t * spec_.n_ff, n);
+        }
+    }
+    call.selected.fetch_add(n_selected, std::memory_order_relaxed);
+    call.fired.fetch_add(n_fired, std::memory_order_relaxed);
+    call.rows_gate.fetch_add(rows_gate, std::memory_order_relaxed);
+    call.rows_up.fetch_add(rows_up, std::memory_order_relaxed);
+}
+
+void FeedForward::list_active(Call& call) {
+    call.pool.for_each(
+        call.n_tokens(), 1,
+        [&](int64_t begin, int64_t end) {
+            for (int64_t t = begin; t < end; ++t) {
+                float* h = h_.as<float>() + t * spec_.n_ff;
+                int32_t* ids = ids_.as<int32_t>() + t * spec_.n_ff;
+                int32_t* starts = starts_.as<int32_t>() + t * (n_chunks_ + 1);
+                int32_t count = 0;
+                for (int64_t j = 0; j < spec_.n_ff; ++j) {
+                    if (j % chunk_ == 0) starts[j / chunk_] = count;
+                    if (h[j] == 0) continue;
+                    h[count] = h[j];
+                    ids[count++] = static_cast<int32_t>(j);
+                }
+                starts[n_chunks_] = count;
+            }
+        },
+        call.n_threads);
+}
+
+void FeedForward::down_tiles(Call& call) {
+    const Matrix& down = call.weights.down_t;
+    const int64_t n_tiles = (spec_.n_embd + kTileColumns - 1) / kTileColumns;
+    call.pool.for_each(
+        n_tiles, 1,
+        [&](int64_t tile, int64_t) {
+            const int64_t column = tile * kTileColumns;
+            const int64_t width = std::min<int64_t>(kTileColumns, spec_.n_embd - column);
+            const uint8_t* weights = down.data + row_bytes(down.type, column);
+            for (int64_t t = 0; t < call.n_tokens(); ++t)
+                std::memset(call.y + t * spec_.n_embd + column, 0, static_cast<size_t>(width) * sizeof(float));
+            // Chunks outside, tokens inside: the rows' pieces are read once and reused from the cache.
+            for (int64_t c = 0; c < n_chunks_; ++c) {
+                const int64_t first = c * chunk_;
+                for (int64_t t = 0; t < call.n_tokens(); ++t) {
+                    float partial[kTileColumns] = {};
+                    kernels::AxpyArgs args{.weights = weights,
+                                           .row_stride = down.row_stride,
+                                           .coef = h_.as<float>() + t * spec_.n_ff,
+                                           .n_rows = std::min<int64_t>(chunk_, spec_.n_ff - first),
+                                           .n = width,
+                                           .out = partial};
+                    if (call.mode == Mode::off) {
+                        args.weights += static_cast<size_t>(first) * down.row_stride;
+                        args.coef += first;
+                    } else {
+                        const int32_t* starts = starts_.as<int32_t>() + t * (n_chunks_ + 1);
+                        args.row_ids = ids_.as<int32_t>() + t * spec_.n_ff + starts[c];
+                        args.coef += starts[c];
+                        args.n_rows = starts[c + 1] - starts[c];
+                    }
+                    down.axpy(args);
+                    call.ops.add(partial, call.y + t * spec_.n_embd + column, width);
+                }
+            }
+        },
+        call.n_threads);
+}
+
+}  // namespace powerinfer::engine

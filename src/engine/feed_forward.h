@@ -1,0 +1,72 @@
+// The feed-forward of one layer, dense or sparse, for one token or many.
+//
+//   h_j = act(gate_j . x) * (up_j . x),   y = sum over j of h_j * down_t[j,:]
+//
+// Neurons are cut into fixed chunks that depend on n_ff alone. Each chunk adds its neurons in index order into a partial
+// sum and the partial sums are added in chunk order. So neither the threads nor the batch change a bit of y, and leaving
+// out neurons whose h is zero changes nothing either.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/aligned.h"
+#include "base/thread_pool.h"
+#include "engine/engine.h"
+#include "engine/matrix.h"
+#include "kernels/ops.h"
+#include "model/spec.h"
+#include "plan/plan.h"
+
+namespace powerinfer::engine {
+
+/// Weights of one feed-forward. Either `down` {n_ff, n_embd} or `down_t` {n_embd, n_ff} is there; fc1 and fc2 may be.
+struct FfnWeights {
+    Matrix gate, up, down, down_t, fc1, fc2;
+    const float* down_bias = nullptr;  ///< [n_embd] or null
+};
+
+/// Working memory and thread-local lists, made once for all layers.
+class FeedForward {
+  public:
+    FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_rank, int n_threads_max);
+
+    /// y [n_tokens][n_embd] = feed-forward of the normed vectors. `residual` [n_tokens][n_embd] is what predictors read.
+    /// Adds what was done to `counts` and the weight bytes that had to be read to `weight_bytes`.
+    void run(const FfnWeights& weights, sparsity::Mode mode, const float* residual, Activations& normed, float* y,
+             const kernels::Ops& ops, ThreadPool& pool, int n_threads, LayerCounts& counts, uint64_t& weight_bytes);
+
+  private:
+    struct Call;  // the arguments of one run(), shared by its pieces
+    /// Lists and small buffers of one thread.
+    struct Scratch {
+        std::vector<int32_t> ids, fired;         // neurons of a chunk
+        std::vector<float> gate, up, h, logits;  // [chunk] for one token, [tile tokens][tile neurons] for many
+        std::vector<int32_t> tokens;             // token list of one neuron
+        std::vector<float> values;               // results of such a list
+    };
+
+    void predictor_input(Call& call, const float* residual);
+    void one_token(Call& call);
+    void one_token_chunk(Call& call, Scratch& scratch, int64_t chunk);
+    void many_tokens(Call& call);
+    void dense_down(Call& call);
+    void neuron_block(Call& call, Scratch& scratch, int64_t begin, int64_t end);
+    void neuron_tile(Call& call, Scratch& scratch, int64_t begin, int64_t end, int64_t token, int64_t n_tokens);
+    void list_active(Call& call);
+    void down_tiles(Call& call);
+
+    model::ModelSpec spec_;
+    kernels::GateActivation activation_;
+    int64_t chunk_ = 0, n_chunks_ = 0;  // neurons per chunk, number of chunks
+    int64_t n_batch_;
+    AlignedBuffer h_;         // f32 [n_batch][n_ff]; after list_active() the non-zero values, packed to the left
+    AlignedBuffer ids_;       // i32 [n_batch][n_ff]; neurons of those values
+    AlignedBuffer starts_;    // i32 [n_batch][n_chunks + 1]; where each chunk begins in ids_
+    AlignedBuffer partial_;   // f32 [n_chunks][n_embd]; one token's partial sums
+    AlignedBuffer hidden_;    // f32 [n_batch][max_rank]; predictor's hidden layer
+    Activations residual_acts_, hidden_acts_, h_acts_;
+    std::vector<Scratch> scratch_;  // per thread
+};
+
+}  // namespace powerinfer::engine
