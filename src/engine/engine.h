@@ -18,7 +18,7 @@ namespace powerinfer::engine {
 struct EngineOptions {
     int n_threads = 0;        ///< for single tokens; 0 = one per physical core
     int n_threads_batch = 0;  ///< for prompts; 0 = n_threads
-    std::string isa;          ///< instruction set by name; empty = the best this CPU has
+    std::string isa = {};     ///< instruction set by name; empty = the best this CPU has
 };
 
 /// One token to be appended to a sequence.

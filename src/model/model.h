@@ -31,8 +31,8 @@ struct ModelTensors {
 };
 
 struct LoadOptions {
-    std::optional<Activation> activation;   ///< overrides what the file says
-    std::optional<float> threshold;         ///< overrides the file's predictor threshold
+    std::optional<Activation> activation = {};  ///< overrides what the file says
+    std::optional<float> threshold = {};        ///< overrides the file's predictor threshold
 };
 
 /// Keeps the file mapped, so that views stay valid; weights are not copied.
