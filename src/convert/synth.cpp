@@ -298,22 +298,21 @@ class Synth {
         write_rows(t, [&](int64_t, float* x) { std::fill_n(x, t.n_in, 1.0f); });
     }
 
-    /// Each id's vector leans on its predecessor's: x = 0.7 x' + 0.71 noise, except for the constant column.
+    /// Each id's vector leans on its predecessor's: x = 0.7 x' + 0.71 noise, except for the constant column. A run of
+    /// kRun ids starts afresh, so that runs can be made in parallel.
     void embedding(const Planned& t) {
-        std::vector<float> vector(static_cast<size_t>(t.n_in)), before = vector;
-        Random random(seed_of(t, 0));
-        for (float& v : before) v = random.normal();
-        const size_t row_size = row_bytes(t.type, t.n_in);
-        std::vector<uint8_t> bytes(row_size);
+        constexpr int64_t kRun = 64;
         const float fresh = std::sqrt(1 - kNeighbourCorrelation * kNeighbourCorrelation);
-        for (int64_t row = 0; row < t.n_out; ++row) {
-            for (size_t i = 0; i < vector.size(); ++i)
-                vector[i] = kNeighbourCorrelation * before[i] + fresh * random.normal();
-            before = vector;
-            vector[0] = kCarrier;
-            quant::format(t.type).encode(vector.data(), bytes.data(), t.n_in, nullptr);
-            out_.write(bytes.data(), row_size);
-        }
+        write_rows(t, [&](int64_t row, float* x) {
+            std::fill_n(x, t.n_in, 0.0f);
+            const int64_t first = row / kRun * kRun;
+            for (int64_t id = std::max(first, row - 16); id <= row; ++id) {  // 0.7^16 is nothing
+                Random random(seed_of(t, id));
+                const float share = id == first ? 1.0f : fresh;
+                for (int64_t i = 0; i < t.n_in; ++i) x[i] = kNeighbourCorrelation * x[i] + share * random.normal();
+            }
+            x[0] = kCarrier;
+        });
     }
 
     const LayerRecipe& recipe(int layer) {
