@@ -1,6 +1,7 @@
-// How fast the kernels read weights (decode, sparse decode, axpy) and multiply (prompt), per format, instruction set
-// and thread count. Weights are larger than the caches, so decode should approach the read bandwidth that
-// BM_ReadBandwidth prints for the same number of threads in the same run. docs/performance.md keeps results.
+// How fast the kernels read weights (decode, sparse decode, axpy) and multiply (prompt), per format,
+// instruction set and thread count. Weights are larger than the caches, so decode should approach the read
+// bandwidth that BM_ReadBandwidth prints for the same number of threads in the same run. docs/performance.md
+// keeps results.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -23,14 +24,16 @@ constexpr int64_t kColumns = 4096;
 constexpr size_t kWeightBytes = size_t{500} << 20;
 constexpr size_t kReadBytes = size_t{2} << 30;
 
-/// Memory that all benchmarks share: random bytes whose pairs are all sensible f16, f32 upper halves and block scales.
+/// Memory that all benchmarks share: random bytes whose pairs are all sensible f16, f32 upper halves and
+/// block scales.
 const std::vector<uint8_t>& memory(size_t bytes) {
     static std::vector<uint8_t> all;
     if (all.size() < bytes) {
         all.resize(bytes);
         std::mt19937 random(1);
         std::vector<uint8_t> pattern(1 << 16);
-        for (size_t i = 0; i < pattern.size(); ++i) pattern[i] = static_cast<uint8_t>((random() & 0xBB) | (i % 2 ? 0x20 : 0));
+        for (size_t i = 0; i < pattern.size(); ++i)
+            pattern[i] = static_cast<uint8_t>((random() & 0xBB) | (i % 2 ? 0x20 : 0));
         for (size_t at = 0; at < bytes; at += pattern.size())
             std::memcpy(&all[at], pattern.data(), std::min(pattern.size(), bytes - at));
     }
@@ -54,7 +57,8 @@ void BM_ReadBandwidth(benchmark::State& state, int n_threads) {
     const size_t words = kReadBytes / sizeof(uint64_t) / static_cast<size_t>(n_threads);
     for (auto _ : state) {
         pool(n_threads).run([&](int thread) {
-            const auto* p = reinterpret_cast<const uint64_t*>(bytes.data()) + static_cast<size_t>(thread) * words;
+            const auto* p =
+                reinterpret_cast<const uint64_t*>(bytes.data()) + static_cast<size_t>(thread) * words;
             uint64_t sum[32] = {};
             for (size_t i = 0; i + 32 <= words; i += 32) {
                 for (size_t j = 0; j < 32; ++j) sum[j] += p[i + j];
@@ -74,7 +78,9 @@ struct Matrix {
     const uint8_t* weights;
 
     Matrix(DType t, int64_t n_tokens, size_t bytes, const Ops& ops)
-        : type(t), row_stride(row_bytes(t, kColumns)), n_rows(static_cast<int64_t>(bytes / row_stride) / 64 * 64),
+        : type(t),
+          row_stride(row_bytes(t, kColumns)),
+          n_rows(static_cast<int64_t>(bytes / row_stride) / 16 * 16),
           weights(memory(kReadBytes).data()) {
         const auto encoding = quant::format(type).activation;
         act_stride = quant::activation_bytes(encoding, kColumns);
@@ -112,6 +118,15 @@ void BM_Decode(benchmark::State& state, const Ops& ops, DType type, int n_thread
     rates(state, bytes, 2.0 * static_cast<double>(m.n_rows) * kColumns);
 }
 
+/// The same with rows that stay in the second-level cache: what the arithmetic alone allows.
+void BM_DecodeCached(benchmark::State& state, const Ops& ops, DType type) {
+    const Matrix m(type, 1, size_t{400} << 10, ops);
+    std::vector<float> out(static_cast<size_t>(m.n_rows));
+    for (auto _ : state) ops.dot[static_cast<size_t>(type)](m.args(0, m.n_rows, out.data()));
+    const auto bytes = static_cast<double>(m.n_rows) * static_cast<double>(m.row_stride);
+    rates(state, bytes, 2.0 * static_cast<double>(m.n_rows) * kColumns);
+}
+
 /// One token against a tenth of the rows, chosen at random.
 void BM_DecodeSparse(benchmark::State& state, const Ops& ops, DType type, int n_threads) {
     const Matrix m(type, 1, kWeightBytes * 4, ops);
@@ -129,7 +144,8 @@ void BM_DecodeSparse(benchmark::State& state, const Ops& ops, DType type, int n_
             ops.dot[static_cast<size_t>(type)](a);
         });
     }
-    rates(state, static_cast<double>(n) * static_cast<double>(m.row_stride), 2.0 * static_cast<double>(n) * kColumns);
+    rates(state, static_cast<double>(n) * static_cast<double>(m.row_stride),
+          2.0 * static_cast<double>(n) * kColumns);
 }
 
 /// A tenth of the rows, chosen at random, added up (the down projection of a sparse feed-forward).
@@ -148,11 +164,13 @@ void BM_AxpySparse(benchmark::State& state, const Ops& ops, DType type, int n_th
     for (auto _ : state) {
         pool(n_threads).run([&](int thread) {
             const int64_t begin = n * thread / n_threads, end = n * (thread + 1) / n_threads;
-            ops.axpy[static_cast<size_t>(type)]({m.weights, m.row_stride, ids.data() + begin, coef.data() + begin,
-                                                 end - begin, kColumns, out.data() + thread * kColumns});
+            ops.axpy[static_cast<size_t>(type)]({m.weights, m.row_stride, ids.data() + begin,
+                                                 coef.data() + begin, end - begin, kColumns,
+                                                 out.data() + thread * kColumns});
         });
     }
-    rates(state, static_cast<double>(n) * static_cast<double>(m.row_stride), 2.0 * static_cast<double>(n) * kColumns);
+    rates(state, static_cast<double>(n) * static_cast<double>(m.row_stride),
+          2.0 * static_cast<double>(n) * kColumns);
 }
 
 /// 512 tokens against a matrix of 1024 rows.
@@ -168,7 +186,8 @@ void BM_Prompt(benchmark::State& state, const Ops& ops, DType type, int n_thread
             ops.dot[static_cast<size_t>(type)](a);
         });
     }
-    rates(state, static_cast<double>(kRows) * static_cast<double>(m.row_stride), 2.0 * kRows * kTokens * kColumns);
+    rates(state, static_cast<double>(kRows) * static_cast<double>(m.row_stride),
+          2.0 * kRows * kTokens * kColumns);
 }
 
 /// One KV head of 128 with 4 query heads over 4096 cached positions.
@@ -200,7 +219,10 @@ const bool kRegistered = [] {
     std::vector<int> threads = {1};
     if (cpu.n_physical > 1) threads.push_back(cpu.n_physical);
     const auto add = [](const std::string& name, auto&& run) {
-        benchmark::RegisterBenchmark(name.c_str(), run)->UseRealTime()->Unit(benchmark::kMillisecond);
+        benchmark::RegisterBenchmark(name.c_str(), run)
+            ->MeasureProcessCPUTime()
+            ->UseRealTime()
+            ->Unit(benchmark::kMillisecond);
     };
     for (const int n : threads)
         add(fmt::format("read_bandwidth/{}", n), [=](benchmark::State& s) { BM_ReadBandwidth(s, n); });
@@ -210,11 +232,15 @@ const bool kRegistered = [] {
         for (size_t id = 0; id < kDTypeIdEnd; ++id) {
             if (!table.dot[id]) continue;
             const auto type = static_cast<DType>(id);
+            add(fmt::format("decode_cached/{}/{}", info(type).name, isa),
+                [=, &table](benchmark::State& s) { BM_DecodeCached(s, table, type); });
             for (const int n : threads) {
                 const std::string suffix = fmt::format("/{}/{}/{}", info(type).name, isa, n);
                 add("decode" + suffix, [=, &table](benchmark::State& s) { BM_Decode(s, table, type, n); });
-                add("decode_sparse" + suffix, [=, &table](benchmark::State& s) { BM_DecodeSparse(s, table, type, n); });
-                add("axpy_sparse" + suffix, [=, &table](benchmark::State& s) { BM_AxpySparse(s, table, type, n); });
+                add("decode_sparse" + suffix,
+                    [=, &table](benchmark::State& s) { BM_DecodeSparse(s, table, type, n); });
+                add("axpy_sparse" + suffix,
+                    [=, &table](benchmark::State& s) { BM_AxpySparse(s, table, type, n); });
                 add("prompt" + suffix, [=, &table](benchmark::State& s) { BM_Prompt(s, table, type, n); });
             }
         }
