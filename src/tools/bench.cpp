@@ -1,0 +1,199 @@
+// `bench`: the speed of every combination of the given settings. One warm-up, then repetitions from an empty cache, with
+// random tokens that are the same in every run, so that the hash of the last logits can be compared.
+#include <ctime>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "base/cpu_info.h"
+#include "base/error.h"
+#include "convert/file_type.h"
+#include "tools/bandwidth.h"
+#include "tools/bench_report.h"
+#include "tools/commands.h"
+#include "tools/perf.h"
+#include "tools/setup.h"
+#include "tools/terminal.h"
+
+namespace powerinfer::tools {
+namespace {
+
+struct Test {
+    int n_prompt, n_gen, n_depth;
+};
+
+struct Settings {
+    int n_batch, n_ubatch, n_threads;
+    DType cache_type;
+    sparsity::Mode mode;
+};
+
+template <class T>
+std::vector<T> or_default(std::vector<T> given, T otherwise) {
+    return given.empty() ? std::vector<T>{otherwise} : given;
+}
+
+std::vector<Test> tests(const BenchArgs& b) {
+    std::vector<Test> all;
+    for (const int depth : or_default(b.n_depth, 0)) {
+        for (const int n : or_default(b.n_prompt, 512))
+            if (n > 0) all.push_back({n, 0, depth});
+        for (const int n : or_default(b.n_gen, 128))
+            if (n > 0) all.push_back({0, n, depth});
+        for (const auto& [n_prompt, n_gen] : b.prompt_gen)
+            if (n_prompt + n_gen > 0) all.push_back({n_prompt, n_gen, depth});
+    }
+    if (all.empty()) fail(ErrorKind::bad_argument, "there is nothing to measure: every length is 0");
+    return all;
+}
+
+std::vector<Settings> settings(const BenchArgs& b) {
+    std::vector<Settings> all;
+    for (const int n_batch : or_default(b.n_batch, 2048))
+        for (const int n_ubatch : or_default(b.n_ubatch, 512))
+            for (const DType type : or_default(b.cache_type, DType::F16))
+                for (const int n_threads : or_default(b.n_threads, read_cpu_info().n_physical))
+                    for (const sparsity::Mode mode : or_default(b.sparsity, sparsity::Mode::automatic))
+                        all.push_back({n_batch, n_ubatch, n_threads, type, mode});
+    return all;
+}
+
+/// "llama 1.10 B Q4_0"
+std::string model_type(const formats::GgufFile& file, uint64_t n_params) {
+    std::string type = "mixed";
+    const uint64_t number = file.get_uint("general.file_type", UINT64_MAX);
+    for (const convert::FileType& t : convert::file_types())
+        if (!t.copy && t.number == number) type = t.name;
+    const double n = static_cast<double>(n_params);
+    return fmt::format("{} {} {}", file.get_string("general.architecture", "unknown"),
+                       n < 1e9 ? fmt::format("{:.2f}M", n / 1e6) : fmt::format("{:.2f}B", n / 1e9), type);
+}
+
+std::string now_utc() {
+    const std::time_t now = std::time(nullptr);
+    char text[32];
+    std::tm parts = {};
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", ::gmtime_r(&now, &parts));
+    return text;
+}
+
+class Runner {
+  public:
+    Runner(engine::Engine& engine, int n_batch) : engine_(engine), n_batch_(static_cast<size_t>(n_batch)) {}
+
+    void start(int n_depth) {
+        random_.seed(1);
+        engine_.truncate(0, 0);
+        prompt(n_depth);
+    }
+    void prompt(int n) {
+        for (size_t left = static_cast<size_t>(n); left > 0;) {
+            batch_.clear();
+            const size_t size = std::min(left, n_batch_);
+            for (size_t i = 0; i < size; ++i) batch_.push_back({token(), 0, i + 1 == left});
+            engine_.step(batch_);
+            left -= size;
+        }
+    }
+    void generate(int n) {
+        for (int i = 0; i < n; ++i) {
+            const engine::BatchToken one[] = {{token(), 0, true}};
+            engine_.step(one);
+        }
+    }
+
+  private:
+    int32_t token() { return static_cast<int32_t>(random_() % static_cast<uint32_t>(engine_.spec().n_vocab)); }
+
+    engine::Engine& engine_;
+    size_t n_batch_;
+    std::mt19937 random_;
+    std::vector<engine::BatchToken> batch_;
+};
+
+void measure(engine::Engine& engine, const Test& test, const BenchArgs& b, BenchResult& r) {
+    Runner runner(engine, r.n_batch);
+    if (b.warmup) {
+        runner.start(0);
+        runner.prompt(std::min(test.n_prompt, r.n_batch));
+        runner.generate(std::min(test.n_gen, 1));
+    }
+    for (int i = 0; i < b.repetitions; ++i) {
+        if (b.delay_s > 0) std::this_thread::sleep_for(std::chrono::seconds(b.delay_s));
+        runner.start(test.n_depth);
+        engine.reset_counts();
+        const Stopwatch watch;
+        runner.prompt(test.n_prompt);
+        runner.generate(test.n_gen);
+        r.samples_ns.push_back(static_cast<uint64_t>(watch.seconds() * 1e9));
+    }
+    r.weight_bytes = static_cast<double>(engine.counts().weight_bytes);
+    r.active_share = engine.counts().active_share();
+    r.hash = engine.logits_hash();
+}
+
+std::vector<BenchResult> bench_model(Arguments a, const std::string& path, std::map<int, double>& bandwidth) {
+    const LogSink log = log_to_stderr(std::min(a.log.verbosity, a.log.verbosity >= 4 ? 5 : 2));
+    a.model.path = path;
+    const auto file = open_file(a, log);
+    const auto model = load_model(file, a, log);
+    BenchResult common;
+    common.cpu_info = read_cpu_info().name;
+    common.model_filename = path;
+    for (const formats::GgufTensor& t : file->tensors()) {
+        common.model_size += t.view.n_bytes();
+        common.model_n_params += static_cast<uint64_t>(t.view.n_elements());
+    }
+    common.model_type = model_type(*file, common.model_n_params);
+
+    std::vector<BenchResult> results;
+    const std::vector<Test> all_tests = tests(a.bench);
+    int n_ctx = 8;
+    for (const Test& t : all_tests) n_ctx = std::max(n_ctx, t.n_prompt + t.n_gen + t.n_depth);
+    for (const Settings& s : settings(a.bench)) {
+        if (a.bench.bandwidth && !bandwidth.count(s.n_threads)) bandwidth[s.n_threads] = measure_read_bandwidth(s.n_threads);
+        const plan::Plan plan = plan::solve(
+            *model, {.n_ctx = n_ctx, .n_batch = std::min(s.n_batch, s.n_ubatch), .kv_type = s.cache_type, .mode = s.mode});
+        auto engine = engine::Engine::load(model, plan, {.n_threads = s.n_threads, .isa = a.context.isa}, log);
+        for (const Test& t : all_tests) {
+            BenchResult r = common;
+            r.n_batch = s.n_batch;
+            r.n_ubatch = s.n_ubatch;
+            r.n_threads = s.n_threads;
+            r.type_k = r.type_v = s.cache_type == DType::F32 ? "f32" : "f16";
+            r.sparsity = sparsity::name(engine.plan().mode);
+            r.isa = engine.isa();
+            r.n_prompt = t.n_prompt;
+            r.n_gen = t.n_gen;
+            r.n_depth = t.n_depth;
+            r.test_time = now_utc();
+            r.read_bandwidth = bandwidth.count(s.n_threads) ? bandwidth[s.n_threads] : 0;
+            if (a.bench.progress) fmt::print(stderr, "llama-bench: {} {} {}\n", path, r.sparsity, r.test_name());
+            measure(engine, t, a.bench, r);
+            results.push_back(std::move(r));
+        }
+    }
+    return results;
+}
+
+}  // namespace
+
+int bench(const Arguments& a) {
+    require_no_words(a);
+    std::vector<std::string> models = a.bench.models;
+    if (models.empty()) fail(ErrorKind::bad_argument, "--model is required");
+    std::vector<BenchResult> results;
+    std::map<int, double> bandwidth;  // by threads
+    for (const std::string& path : models)
+        for (BenchResult& r : bench_model(a, path, bandwidth)) results.push_back(std::move(r));
+    fmt::print("{}", bench_report(a.bench.output, results));
+    if (a.bench.output_err != "none") fmt::print(stderr, "{}", bench_report(a.bench.output_err, results));
+    for (const auto& [n_threads, bytes_per_s] : bandwidth)
+        fmt::print(stderr, "powerinfer: memory is read at {:.1f} GB/s with {} threads\n", bytes_per_s / 1e9, n_threads);
+    return 0;
+}
+
+}  // namespace powerinfer::tools

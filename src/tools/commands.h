@@ -1,0 +1,16 @@
+// The commands, each in a file of its own. They print their result on stdout, everything else on stderr, and throw
+// Error for what the outside got wrong. The value is the exit status.
+#pragma once
+
+#include "tools/arguments.h"
+
+namespace powerinfer::tools {
+
+int inspect(const Arguments& a);
+int tokenize(const Arguments& a);
+int quantize(const Arguments& a);
+int logits(const Arguments& a);
+int perplexity(const Arguments& a);
+int bench(const Arguments& a);
+
+}  // namespace powerinfer::tools

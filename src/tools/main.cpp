@@ -1,0 +1,98 @@
+// Finds out what is asked for, runs it, and turns errors into one line on stderr and an exit status.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+#include "base/error.h"
+#include "tools/commands.h"
+#include "tools/options.h"
+#include "tools/version.h"
+
+using namespace powerinfer;
+using namespace powerinfer::tools;
+
+namespace {
+
+void print_overview(std::FILE* to) {
+    fmt::print(to, "usage: powerinfer COMMAND [OPTIONS]\n\n");
+    for (const Program& p : subcommands()) fmt::print(to, "  {:<12}{}\n", p.name, p.about);
+    fmt::print(to, "\npowerinfer COMMAND --help shows the options of a command, powerinfer --version the build.\n");
+}
+
+std::string joined(const std::vector<std::string>& names) {
+    std::string all;
+    for (const std::string& n : names) all += (all.empty() ? "" : ", ") + n;
+    return all;
+}
+
+void print_warnings(const Arguments& a) {
+    if (a.log.verbosity < 2) return;
+    for (const std::string& w : a.warnings) fmt::print(stderr, "warning: {}\n", w);
+    if (!a.gpu_options.empty())
+        fmt::print(stderr, "warning: this build has no GPU; ignored: {}\n", joined(a.gpu_options));
+    if (!a.inert_options.empty())
+        fmt::print(stderr, "warning: without effect in this engine: {}\n", joined(a.inert_options));
+}
+
+int dispatch(const Arguments& a) {
+    switch (a.program->command) {
+        case Command::inspect: return inspect(a);
+        case Command::tokenize: return tokenize(a);
+        case Command::quantize: return quantize(a);
+        case Command::perplexity: return perplexity(a);
+        case Command::bench: return bench(a);
+        default: fail(ErrorKind::unsupported, "the command '{}' is not in this build", a.program->name);
+    }
+}
+
+int run_program(const Program& program, std::span<const char* const> words) {
+    Arguments a;
+    try {
+        a = parse(program, words, [](const char* name) { return std::getenv(name); });
+    } catch (const UsageError& e) {
+        fmt::print(stderr, "{}\n", e.message);
+        if (program.habits == Habits::powerinfer) fmt::print("{}", usage(program));
+        else if (e.option) fmt::print(stderr, "\n{}", usage(*e.option, defaults(program)));
+        return 1;
+    }
+    // The llama-* programs answer on stderr here.
+    if (a.version) return fmt::print(program.habits == Habits::llama ? stderr : stdout, "{}", version_text()), 0;
+    if (a.help) return fmt::print("{}", usage(program)), 0;
+    if (a.list_devices) return fmt::print("Available devices:\n"), 0;
+    print_warnings(a);
+    return dispatch(a);
+}
+
+int start(std::span<const char* const> words) {
+    if (const Program* program = find_link(words[0])) return run_program(*program, words.subspan(1));
+    const std::string_view command = words.size() > 1 ? words[1] : "";
+    if (const Program* program = find_subcommand(command)) return run_program(*program, words.subspan(2));
+    if (command == "--version") return fmt::print("{}", version_text()), 0;
+    if (command == "help" || command == "--help" || command == "-h") return print_overview(stdout), 0;
+    if (command.empty()) return print_overview(stderr), 1;
+    fmt::print(stderr, "error: there is no command '{}'\n\n", command);
+    print_overview(stderr);
+    return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int status = 1;
+    try {
+        status = start(std::span<const char* const>(argv, static_cast<size_t>(argc)));
+    } catch (const Error& e) {
+        std::fflush(stdout);
+        fmt::print(stderr, "error: {}\n", e.what());
+        status = e.kind() == ErrorKind::cancelled ? 128 + SIGINT : 1;
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "error: not enough memory\n");
+    }
+    if (std::fflush(stdout) != 0 && status == 0) {
+        std::perror("error: cannot write to standard output");
+        status = 1;
+    }
+    return status;
+}

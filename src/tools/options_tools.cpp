@@ -1,0 +1,90 @@
+// Options of one command each: tokenize, inspect, logits, perplexity, convert, quantize.
+#include "tools/option_rows.h"
+
+namespace powerinfer::tools {
+namespace {
+
+Option tensor_type(std::string_view names, std::optional<DType> QuantizeArgs::*field, std::string help) {
+    return custom(names, "TYPE", std::move(help), [field](Arguments& a, const std::string& word) {
+        const std::optional<DType> type = find_dtype(std::string_view(word));
+        if (!type) fail(ErrorKind::bad_argument, "'{}' is not a number format", word);
+        a.quantize.*field = type;
+    });
+}
+
+Option unsupported(std::string_view names, std::string reason) {
+    return custom(names, "", "not here: " + reason,
+                  [reason](Arguments&, const std::string&) { fail(ErrorKind::unsupported, "{}", reason); });
+}
+
+void add(std::vector<Option>& table, std::string family, CommandSet commands, std::vector<Option> rows) {
+    for (Option& o : rows) {
+        o.family = family;
+        o.commands = commands;
+        table.push_back(std::move(o));
+    }
+}
+
+CommandSet only(Command c) { return static_cast<CommandSet>(c); }
+
+}  // namespace
+
+std::vector<Option> tool_options() {
+    std::vector<Option> table;
+    add(table, "Tokenize", only(Command::tokenize),
+        {
+            flag("--ids", "", FIELD(tokenize.ids_only), "print the ids alone: [1, 2, 3]"),
+            flag("--bos", "--no-bos", FIELD(tokenize.add_bos), "put the start token first, where the model wants it"),
+            flag("--parse-special", "--no-parse-special", FIELD(tokenize.parse_special),
+                 "recognise control tokens in the text"),
+            flag("--stdin", "", FIELD(tokenize.from_stdin), "read the text from standard input"),
+            flag("--show-count", "", FIELD(tokenize.show_count), "print how many tokens there are"),
+        });
+    add(table, "Inspect", only(Command::inspect),
+        {
+            flag("--json", "", FIELD(inspect.json), "everything as one JSON object"),
+            text("--activations", "TEXT", FIELD(inspect.activations_text),
+                 "a text file: measure how often gates are below zero and which activation the weights want"),
+        });
+    add(table, "Output", only(Command::logits),
+        {
+            text("-o, --output", "FILE", FIELD(output.path), "safetensors file with `logits` F32 [tokens, vocabulary]"),
+            text("--ids-file", "FILE", FIELD(output.ids_file),
+                 "token ids, separated by spaces, line breaks or commas; - for standard input"),
+        });
+    add(table, "Perplexity", kModelCommands,
+        {
+            integer("--chunks", "N", FIELD(perplexity.chunks), -1, kAnyInt, "windows to score; -1 = all"),
+            integer("--ppl-stride", "N", FIELD(perplexity.stride), 0, kAnyInt,
+                    "tokens from one window to the next; 0 = windows side by side"),
+            integer("--ppl-output-type", "N", FIELD(perplexity.output_type), 0, 1, "1 = one line per window"),
+            text("--kl-divergence-base, --save-all-logits", "FILE", FIELD(perplexity.logits_file),
+                 "write the logits of all scored tokens, or with --kl-divergence read them"),
+            flag("--kl-divergence", "", FIELD(perplexity.kl_divergence), "compare with the logits of that file"),
+            unsupported("--hellaswag, --hellaswag-tasks, --winogrande, --winogrande-tasks, --multiple-choice, "
+                        "--multiple-choice-tasks",
+                        "choice tests are not supported yet"),
+        });
+    add(table, "Convert", only(Command::convert),
+        {
+            text("-o, --output, --outfile", "FILE", FIELD(output.path), "the model file to write"),
+            text("--outtype", "TYPE", FIELD(convert.outtype), "number format of the matrices: f32, f16, bf16, q8_0, ..."),
+            text("--predictor", "FOLDER", FIELD(convert.predictor), "activation predictors, which make a PWRI file"),
+        });
+    add(table, "Quantize", only(Command::quantize),
+        {
+            flag("--allow-requantize", "", FIELD(quantize.allow_requantize),
+                 "accept a file that has lost precision already"),
+            flag("--leave-output-tensor", "", FIELD(quantize.leave_output_tensor), "output.weight keeps its type"),
+            flag("--pure", "", FIELD(quantize.pure), "one type for every matrix instead of the usual mixture"),
+            tensor_type("--output-tensor-type", &QuantizeArgs::output_tensor_type, "type of output.weight"),
+            tensor_type("--token-embedding-type", &QuantizeArgs::token_embedding_type, "type of token_embd.weight"),
+            unsupported("--imatrix, --include-weights, --exclude-weights", "importance matrices are not supported yet"),
+            unsupported("--keep-split", "the result is always one file"),
+            unsupported("--override-kv", "metadata cannot be overridden"),
+            unsupported("--tensor-type, --tensor-type-file, --prune-layers, --dry-run", "not supported yet"),
+        });
+    return table;
+}
+
+}  // namespace powerinfer::tools

@@ -1,0 +1,111 @@
+#include "tools/setup.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+#include "tools/numbers.h"
+#include "tools/option_rows.h"
+#include "tools/terminal.h"
+
+namespace powerinfer::tools {
+namespace {
+
+void apply_rope(const RopeArgs& args, model::Rope& rope) {
+    if (args.freq_base.value_or(0) > 0) rope.freq_base = *args.freq_base;
+    if (args.scaling) rope.scaling = *args.scaling;
+    if (args.freq_scale.value_or(0) > 0) {
+        rope.factor = 1.0f / *args.freq_scale;
+        if (rope.scaling == model::RopeScaling::none && !args.scaling) rope.scaling = model::RopeScaling::linear;
+    }
+    if (args.yarn_orig_ctx.value_or(0) > 0) rope.n_ctx_original = *args.yarn_orig_ctx;
+    const auto replace = [](const std::optional<float>& from, float& to) {
+        if (from.value_or(-1) >= 0) to = *from;
+    };
+    replace(args.yarn_ext_factor, rope.yarn_ext_factor);
+    replace(args.yarn_attn_factor, rope.yarn_attn_factor);
+    replace(args.yarn_beta_slow, rope.yarn_beta_slow);
+    replace(args.yarn_beta_fast, rope.yarn_beta_fast);
+}
+
+/// Bytes of memory that nobody uses, by the operating system's count; 0 where it does not say.
+uint64_t free_memory() {
+#if defined(_SC_AVPHYS_PAGES)
+    const long pages = ::sysconf(_SC_AVPHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
+    if (pages > 0 && size > 0) return static_cast<uint64_t>(pages) * static_cast<uint64_t>(size);
+#endif
+    return 0;
+}
+
+/// The trained context, halved until its cache takes no more than half of the free memory, but not below 4096.
+int fitting_context(const model::ModelSpec& spec, DType kv_type, const LogSink& log) {
+    const auto cache_bytes = [&](int n) {
+        return 2 * static_cast<uint64_t>(n) * static_cast<uint64_t>(spec.n_layer) *
+               powerinfer::row_bytes(kv_type, spec.n_embd_kv());
+    };
+    int n_ctx = spec.n_ctx_train;
+    const uint64_t available = free_memory();
+    while (available > 0 && n_ctx / 2 >= 4096 && cache_bytes(n_ctx) > available / 2) n_ctx /= 2;
+    if (n_ctx != spec.n_ctx_train)
+        powerinfer::log(log, LogLevel::info,
+                        "context of {} instead of the trained {} tokens, to fit the free memory (-c decides otherwise)",
+                        n_ctx, spec.n_ctx_train);
+    return n_ctx;
+}
+
+}  // namespace
+
+std::shared_ptr<const formats::GgufFile> open_file(const Arguments& a, const LogSink& log) {
+    require_model(a);
+    auto file = std::make_shared<const formats::GgufFile>(formats::GgufFile::open(a.model.path));
+    if (a.model.lock)
+        for (const MappedFile& part : file->parts())
+            if (!part.lock())
+                powerinfer::log(log, LogLevel::warning, "cannot pin '{}' in memory: {}", part.path(),
+                                std::strerror(errno));
+    return file;
+}
+
+std::shared_ptr<const model::Model> load_model(std::shared_ptr<const formats::GgufFile> file, const Arguments& a,
+                                               const LogSink& log) {
+    model::LoadOptions options;
+    options.activation = a.model.activation;
+    options.threshold = a.model.threshold;
+    if (const char* text = std::getenv("LLAMA_SPARSE_PRED_THRESHOLD"); text && !options.threshold)
+        options.threshold = sparsity::resolve_threshold(0, text);
+    auto model = std::make_shared<model::Model>(model::load(std::move(file), options, log));
+    apply_rope(a.context.rope, model->spec.rope);
+    return model;
+}
+
+plan::Budget budget(const Arguments& a, const model::ModelSpec& spec, const LogSink& log) {
+    const ContextArgs& c = a.context;
+    if (c.cache_type_k != c.cache_type_v)
+        fail(ErrorKind::unsupported, "--cache-type-k and --cache-type-v must be the same, not {} and {}",
+             info(c.cache_type_k).name, info(c.cache_type_v).name);
+    plan::Budget b;
+    b.kv_type = c.cache_type_k;
+    b.mode = a.model.sparsity;
+    b.n_batch = std::min(c.n_batch, c.n_ubatch);
+    if (!c.n_ctx) b.n_ctx = fitting_context(spec, b.kv_type, log);
+    else if (*c.n_ctx > 0) b.n_ctx = std::max(*c.n_ctx, 8);
+    if (b.n_ctx > spec.n_ctx_train)
+        powerinfer::log(log, LogLevel::warning, "the model was trained with a context of {} tokens; {} may not work",
+                        spec.n_ctx_train, b.n_ctx);
+    return b;
+}
+
+engine::EngineOptions engine_options(const ContextArgs& c) {
+    return {.n_threads = std::max(c.n_threads, 0), .n_threads_batch = std::max(c.n_threads_batch, 0), .isa = c.isa};
+}
+
+plan::Plan announced(plan::Plan plan, const LogSink& log) {
+    for (const std::string& line : split_list(plan::summary(plan), "\n")) powerinfer::log(log, LogLevel::info, "{}", line);
+    return plan;
+}
+
+}  // namespace powerinfer::tools

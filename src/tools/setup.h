@@ -1,0 +1,32 @@
+// The steps from a file name to an engine, with the options of the command line filled in. Each step of the flow
+// file -> model -> plan -> engine is one call, so that the commands read like that line.
+#pragma once
+
+#include <memory>
+
+#include "base/log.h"
+#include "engine/engine.h"
+#include "formats/gguf.h"
+#include "model/model.h"
+#include "plan/plan.h"
+#include "tools/arguments.h"
+
+namespace powerinfer::tools {
+
+/// Throws Error{bad_argument} where no model was given. Pins the pages if asked to, with a warning where that fails.
+std::shared_ptr<const formats::GgufFile> open_file(const Arguments& a, const LogSink& log);
+
+/// The model with the overrides of the command line and of LLAMA_SPARSE_PRED_THRESHOLD.
+std::shared_ptr<const model::Model> load_model(std::shared_ptr<const formats::GgufFile> file, const Arguments& a,
+                                               const LogSink& log);
+
+/// Memory and context as asked for. A context that nobody asked for is what the model was trained with, or less
+/// where the machine's free memory is short.
+plan::Budget budget(const Arguments& a, const model::ModelSpec& spec, const LogSink& log);
+
+engine::EngineOptions engine_options(const ContextArgs& c);
+
+/// Tells the log how the plan came out.
+plan::Plan announced(plan::Plan plan, const LogSink& log);
+
+}  // namespace powerinfer::tools

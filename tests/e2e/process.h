@@ -1,0 +1,129 @@
+// Runs a program as a user would and keeps what it wrote.
+#pragma once
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace powerinfer::test {
+
+struct Output {
+    int status = -1;  ///< exit status, or 128 + signal as a shell says it
+    std::string out, err;
+};
+
+struct RunOptions {
+    std::string input = {};  ///< what stdin holds
+    std::vector<std::pair<std::string, std::string>> environment = {};
+    std::string folder = {};  ///< working folder
+    int timeout_s = 120;
+    /// Called with all that was written so far whenever it grows; returns a signal to send, or 0.
+    std::function<int(const Output& so_far)> on_output = {};
+};
+
+/// The path of a built program.
+inline std::string program(const std::string& name) {
+    return (std::filesystem::path(POWERINFER_BIN_DIR) / name).string();
+}
+
+/// words[0] is the program: a path, or a name in the folder of built programs.
+inline Output run(std::vector<std::string> words, const RunOptions& options = {}) {
+    if (words[0].find('/') == std::string::npos) words[0] = program(words[0]);
+    std::vector<char*> argv;
+    for (std::string& w : words) argv.push_back(w.data());
+    argv.push_back(nullptr);
+    int in[2], out[2], err[2];
+    if (::pipe(in) || ::pipe(out) || ::pipe(err)) throw std::runtime_error("no pipes");
+    std::signal(SIGPIPE, SIG_IGN);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::signal(SIGPIPE, SIG_DFL);
+        std::signal(SIGINT, SIG_DFL);
+        ::dup2(in[0], 0);
+        ::dup2(out[1], 1);
+        ::dup2(err[1], 2);
+        for (const int fd : {in[0], in[1], out[0], out[1], err[0], err[1]}) ::close(fd);
+        for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
+        if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(127);
+        ::execv(argv[0], argv.data());
+        ::_exit(127);
+    }
+    for (const int fd : {in[0], out[1], err[1]}) ::close(fd);
+    std::thread writer([&] {
+        for (size_t done = 0; done < options.input.size();) {
+            const ssize_t n = ::write(in[1], options.input.data() + done, options.input.size() - done);
+            if (n <= 0) break;
+            done += static_cast<size_t>(n);
+        }
+        ::close(in[1]);
+    });
+
+    Output result;
+    struct pollfd fds[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(options.timeout_s);
+    for (int open = 2; open > 0;) {
+        if (std::chrono::steady_clock::now() > end) ::kill(child, SIGKILL);
+        ::poll(fds, 2, 200);
+        for (int i = 0; i < 2; ++i) {
+            if (fds[i].fd < 0 || !(fds[i].revents & (POLLIN | POLLHUP))) continue;
+            char buffer[4096];
+            const ssize_t n = ::read(fds[i].fd, buffer, sizeof buffer);
+            if (n <= 0) {
+                ::close(fds[i].fd);
+                fds[i].fd = -1;
+                --open;
+                continue;
+            }
+            (i == 0 ? result.out : result.err).append(buffer, static_cast<size_t>(n));
+            if (options.on_output)
+                if (const int signal = options.on_output(result)) ::kill(child, signal);
+        }
+    }
+    writer.join();
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return result;
+}
+
+/// A folder that is empty at first and removed at the end.
+class TemporaryFolder {
+  public:
+    TemporaryFolder() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "powerinfer-e2e-XXXXXX").string();
+        if (!::mkdtemp(pattern.data())) throw std::runtime_error("no temporary folder");
+        path_ = pattern;
+    }
+    ~TemporaryFolder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+    const std::filesystem::path& path() const { return path_; }
+    /// Names of the files in it.
+    std::vector<std::string> files() const {
+        std::vector<std::string> names;
+        for (const auto& entry : std::filesystem::directory_iterator(path_))
+            names.push_back(entry.path().filename().string());
+        return names;
+    }
+
+  private:
+    std::filesystem::path path_;
+};
+
+}  // namespace powerinfer::test
