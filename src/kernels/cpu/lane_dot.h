@@ -39,12 +39,15 @@ struct RowGroup {
         if (i >= a.n_rows) i = a.n_rows - 1;
         return a.weights + static_cast<size_t>(a.row_ids ? a.row_ids[i] : i) * a.row_stride;
     }
-    /// Fetches what lies kAhead bytes after `at` in row i, or the start of the next group's row where this
-    /// one ends.
-    void prefetch(int i, size_t at, size_t row_bytes) const {
+    /// Asks for the line that lies kAhead bytes after `at` in every row, or in the next group's rows where
+    /// these end.
+    void prefetch(size_t at, size_t row_bytes) const {
         const size_t ahead = at + kAhead;
-        const uint8_t* p = ahead < row_bytes ? row[i] + ahead : next[i] + (ahead - row_bytes);
-        _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+        const bool here = ahead < row_bytes;
+        const uint8_t* const* from = here ? row : next;
+        const size_t offset = here ? ahead : ahead - row_bytes;
+        for (int i = 0; i < V::kRows; ++i)
+            _mm_prefetch(reinterpret_cast<const char*>(from[i] + offset), _MM_HINT_T1);
     }
 };
 
@@ -82,22 +85,26 @@ inline typename V::F step32(const Unpacked32<V>& u, const int8_t* q, float d, in
 template <class V, class Format>
 void dot32_one_token(const DotArgs& a, const RowGroup<V>& rows, size_t row_bytes) {
     constexpr size_t kBytes = sizeof(typename Format::Block);
-    constexpr int kFetch = static_cast<int>((V::kRows * kBytes + 63) / 64);  // lines per block of every row
+    constexpr int kStep = static_cast<int>(70 / kBytes);  // blocks in about one cache line
     const quant::Q8Parts parts = quant::q8_parts(quant::ActivationEncoding::q8_32, a.n);
     const uint8_t* act = act_of(a, 0);
     const auto* q = reinterpret_cast<const int8_t*>(act);
     const auto* d = reinterpret_cast<const float*>(act + parts.d);
     const auto* sum = reinterpret_cast<const int32_t*>(act + parts.sum);
     typename V::F acc = V::zero();
-    int fetch = 0;
-    size_t at = 0;
-    for (int64_t b = 0; b < a.n / 32; ++b, at += kBytes) {
-        for (int i = 0; i < kFetch; ++i) rows.prefetch((fetch + i) % V::kRows, at, row_bytes);
-        fetch += kFetch;
+    const auto step = [&](int64_t b, size_t at) {
         Unpacked32<V> u;
         unpack32<V, Format>(rows.row, at, u);
         acc = step32<V, Format>(u, q + 32 * b, d[b], sum[b], acc);
+    };
+    int64_t b = 0;
+    size_t at = 0;
+    for (; b + kStep <= a.n / 32; b += kStep, at += kStep * kBytes) {
+        rows.prefetch(at, row_bytes);
+#pragma GCC unroll 4
+        for (int i = 0; i < kStep; ++i) step(b + i, at + static_cast<size_t>(i) * kBytes);
     }
+    for (; b < a.n / 32; ++b, at += kBytes) step(b, at);
     V::store(a.out, acc, rows.count);
 }
 
@@ -209,10 +216,8 @@ void dot256(const DotArgs& a) {
         const RowGroup<V> rows(a, r);
         for (int64_t b = 0; b < a.n / 256; ++b) {
             const size_t at = static_cast<size_t>(b) * kBytes;
-            for (int i = 0; i < V::kRows; ++i) {
-                for (int line = 0; line < kLines; ++line)
-                    rows.prefetch(i, at + static_cast<size_t>(64 * line), row_bytes);
-            }
+            for (int line = 0; line < kLines; ++line)
+                rows.prefetch(at + static_cast<size_t>(64 * line), row_bytes);
             unpack256<V, Format>(rows.row, at, panel);
             for (int64_t t = 0; t < a.n_tokens; ++t) {
                 const uint8_t* act = act_of(a, t);

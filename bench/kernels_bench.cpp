@@ -1,0 +1,252 @@
+// How fast the kernels read weights (decode, sparse decode, axpy) and multiply (prompt), per format,
+// instruction set and thread count. Weights are larger than the caches, so decode should approach the read
+// bandwidth that BM_ReadBandwidth prints for the same number of threads in the same run. docs/performance.md
+// keeps results.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/half.h"
+#include "base/thread_pool.h"
+#include "kernels/ops.h"
+#include "quant/format.h"
+
+namespace powerinfer::kernels {
+namespace {
+
+constexpr int64_t kColumns = 4096;
+constexpr size_t kWeightBytes = size_t{500} << 20;
+constexpr size_t kReadBytes = size_t{2} << 30;
+
+/// Memory that all benchmarks share: random bytes whose pairs are all sensible f16, f32 upper halves and
+/// block scales.
+const std::vector<uint8_t>& memory(size_t bytes) {
+    static std::vector<uint8_t> all;
+    if (all.size() < bytes) {
+        all.resize(bytes);
+        std::mt19937 random(1);
+        std::vector<uint8_t> pattern(1 << 16);
+        for (size_t i = 0; i < pattern.size(); ++i)
+            pattern[i] = static_cast<uint8_t>((random() & 0xBB) | (i % 2 ? 0x20 : 0));
+        for (size_t at = 0; at < bytes; at += pattern.size())
+            std::memcpy(&all[at], pattern.data(), std::min(pattern.size(), bytes - at));
+    }
+    return all;
+}
+
+ThreadPool& pool(int n_threads) {
+    static std::unique_ptr<ThreadPool> current;
+    if (!current || current->size() != n_threads) current = std::make_unique<ThreadPool>(n_threads);
+    return *current;
+}
+
+void rates(benchmark::State& state, double bytes, double operations) {
+    using benchmark::Counter;
+    state.counters["GB/s"] = Counter(bytes / 1e9, Counter::kIsIterationInvariantRate);
+    state.counters["GOP/s"] = Counter(operations / 1e9, Counter::kIsIterationInvariantRate);
+}
+
+void BM_ReadBandwidth(benchmark::State& state, int n_threads) {
+    const auto& bytes = memory(kReadBytes);
+    const size_t words = kReadBytes / sizeof(uint64_t) / static_cast<size_t>(n_threads);
+    for (auto _ : state) {
+        pool(n_threads).run([&](int thread) {
+            const auto* p =
+                reinterpret_cast<const uint64_t*>(bytes.data()) + static_cast<size_t>(thread) * words;
+            uint64_t sum[32] = {};
+            for (size_t i = 0; i + 32 <= words; i += 32) {
+                for (size_t j = 0; j < 32; ++j) sum[j] += p[i + j];
+            }
+            benchmark::DoNotOptimize(sum);
+        });
+    }
+    rates(state, kReadBytes, 0);
+}
+
+struct Matrix {
+    DType type;
+    size_t row_stride;
+    int64_t n_rows;
+    std::vector<uint8_t> acts;
+    size_t act_stride;
+    const uint8_t* weights;
+
+    Matrix(DType t, int64_t n_tokens, size_t bytes, const Ops& ops)
+        : type(t),
+          row_stride(row_bytes(t, kColumns)),
+          n_rows(static_cast<int64_t>(bytes / row_stride) / 16 * 16),
+          weights(memory(kReadBytes).data()) {
+        const auto encoding = quant::format(type).activation;
+        act_stride = quant::activation_bytes(encoding, kColumns);
+        acts.resize(act_stride * static_cast<size_t>(n_tokens));
+        std::mt19937 random(2);
+        std::vector<float> x(kColumns);
+        for (int64_t i = 0; i < n_tokens; ++i) {
+            for (float& v : x) v = std::normal_distribution<float>()(random);
+            ops.encode(encoding, x.data(), acts.data() + static_cast<size_t>(i) * act_stride, kColumns);
+        }
+    }
+    DotArgs args(int64_t begin, int64_t end, float* out) const {
+        DotArgs a{};
+        a.weights = weights + static_cast<size_t>(begin) * row_stride;
+        a.row_stride = row_stride;
+        a.n_rows = end - begin;
+        a.n = kColumns;
+        a.acts = acts.data();
+        a.act_stride = act_stride;
+        a.out = out;
+        return a;
+    }
+};
+
+/// One token against a matrix that does not fit the caches.
+void BM_Decode(benchmark::State& state, const Ops& ops, DType type, int n_threads) {
+    const Matrix m(type, 1, kWeightBytes, ops);
+    std::vector<float> out(static_cast<size_t>(m.n_rows));
+    for (auto _ : state) {
+        pool(n_threads).for_each(m.n_rows, 256, [&](int64_t begin, int64_t end) {
+            ops.dot[static_cast<size_t>(type)](m.args(begin, end, out.data() + begin));
+        });
+    }
+    const auto bytes = static_cast<double>(m.n_rows) * static_cast<double>(m.row_stride);
+    rates(state, bytes, 2.0 * static_cast<double>(m.n_rows) * kColumns);
+}
+
+/// The same with rows that stay in the second-level cache: what the arithmetic alone allows.
+void BM_DecodeCached(benchmark::State& state, const Ops& ops, DType type) {
+    const Matrix m(type, 1, size_t{400} << 10, ops);
+    std::vector<float> out(static_cast<size_t>(m.n_rows));
+    for (auto _ : state) ops.dot[static_cast<size_t>(type)](m.args(0, m.n_rows, out.data()));
+    const auto bytes = static_cast<double>(m.n_rows) * static_cast<double>(m.row_stride);
+    rates(state, bytes, 2.0 * static_cast<double>(m.n_rows) * kColumns);
+}
+
+/// One token against a tenth of the rows, chosen at random.
+void BM_DecodeSparse(benchmark::State& state, const Ops& ops, DType type, int n_threads) {
+    const Matrix m(type, 1, kWeightBytes * 4, ops);
+    std::mt19937 random(3);
+    std::vector<int32_t> ids;
+    for (int32_t r = 0; r < m.n_rows; ++r) {
+        if (random() % 10 == 0) ids.push_back(r);
+    }
+    const auto n = static_cast<int64_t>(ids.size());
+    std::vector<float> out(ids.size());
+    for (auto _ : state) {
+        pool(n_threads).for_each(n, 64, [&](int64_t begin, int64_t end) {
+            DotArgs a = m.args(0, end - begin, out.data() + begin);
+            a.row_ids = ids.data() + begin;
+            ops.dot[static_cast<size_t>(type)](a);
+        });
+    }
+    rates(state, static_cast<double>(n) * static_cast<double>(m.row_stride),
+          2.0 * static_cast<double>(n) * kColumns);
+}
+
+/// A tenth of the rows, chosen at random, added up (the down projection of a sparse feed-forward).
+void BM_AxpySparse(benchmark::State& state, const Ops& ops, DType type, int n_threads) {
+    const Matrix m(type, 1, kWeightBytes * 4, ops);
+    std::mt19937 random(3);
+    std::vector<int32_t> ids;
+    std::vector<float> coef;
+    for (int32_t r = 0; r < m.n_rows; ++r) {
+        if (random() % 10 != 0) continue;
+        ids.push_back(r);
+        coef.push_back(1e-3f);
+    }
+    const auto n = static_cast<int64_t>(ids.size());
+    std::vector<float> out(static_cast<size_t>(n_threads) * kColumns);
+    for (auto _ : state) {
+        pool(n_threads).run([&](int thread) {
+            const int64_t begin = n * thread / n_threads, end = n * (thread + 1) / n_threads;
+            ops.axpy[static_cast<size_t>(type)]({m.weights, m.row_stride, ids.data() + begin,
+                                                 coef.data() + begin, end - begin, kColumns,
+                                                 out.data() + thread * kColumns});
+        });
+    }
+    rates(state, static_cast<double>(n) * static_cast<double>(m.row_stride),
+          2.0 * static_cast<double>(n) * kColumns);
+}
+
+/// 512 tokens against a matrix of 1024 rows.
+void BM_Prompt(benchmark::State& state, const Ops& ops, DType type, int n_threads) {
+    constexpr int64_t kTokens = 512, kRows = 1024;
+    Matrix m(type, kTokens, kWeightBytes, ops);
+    std::vector<float> out(kTokens * kRows);
+    for (auto _ : state) {
+        pool(n_threads).for_each(kRows, 64, [&](int64_t begin, int64_t end) {
+            DotArgs a = m.args(begin, end, out.data() + begin);
+            a.n_tokens = kTokens;
+            a.out_stride = kRows;
+            ops.dot[static_cast<size_t>(type)](a);
+        });
+    }
+    rates(state, static_cast<double>(kRows) * static_cast<double>(m.row_stride),
+          2.0 * kRows * kTokens * kColumns);
+}
+
+/// One KV head of 128 with 4 query heads over 4096 cached positions.
+void BM_Attention(benchmark::State& state, const Ops& ops) {
+    constexpr int64_t kPositions = 4096;
+    constexpr int kHead = 128, kGroup = 4;
+    std::vector<float> q(kGroup * kHead, 0.01f), max(kGroup), sum(kGroup), acc(kGroup * kHead);
+    const uint8_t* cache = memory(kReadBytes).data();
+    for (auto _ : state) {
+        std::fill(max.begin(), max.end(), -1e30f);
+        AttentionArgs a{};
+        a.q = q.data();
+        a.n_group = kGroup;
+        a.head_dim_k = a.head_dim_v = kHead;
+        a.k = cache;
+        a.v = cache + kPositions * kHead * 2;
+        a.k_stride = a.v_stride = kHead * 2;
+        a.n_positions = kPositions;
+        a.max = max.data();
+        a.sum = sum.data();
+        a.acc = acc.data();
+        ops.attention_f16(a);
+    }
+    rates(state, 2.0 * kPositions * kHead * 2, 4.0 * kPositions * kHead * kGroup);
+}
+
+const bool kRegistered = [] {
+    const CpuInfo cpu = read_cpu_info();
+    std::vector<int> threads = {1};
+    if (cpu.n_physical > 1) threads.push_back(cpu.n_physical);
+    const auto add = [](const std::string& name, auto&& run) {
+        benchmark::RegisterBenchmark(name.c_str(), run)
+            ->MeasureProcessCPUTime()
+            ->UseRealTime()
+            ->Unit(benchmark::kMillisecond);
+    };
+    for (const int n : threads)
+        add(fmt::format("read_bandwidth/{}", n), [=](benchmark::State& s) { BM_ReadBandwidth(s, n); });
+    for (const auto isa : available_isas(cpu)) {
+        const Ops& table = ops(cpu, isa);
+        add(fmt::format("attention/f16/{}", isa), [&](benchmark::State& s) { BM_Attention(s, table); });
+        for (size_t id = 0; id < kDTypeIdEnd; ++id) {
+            if (!table.dot[id]) continue;
+            const auto type = static_cast<DType>(id);
+            add(fmt::format("decode_cached/{}/{}", info(type).name, isa),
+                [=, &table](benchmark::State& s) { BM_DecodeCached(s, table, type); });
+            for (const int n : threads) {
+                const std::string suffix = fmt::format("/{}/{}/{}", info(type).name, isa, n);
+                add("decode" + suffix, [=, &table](benchmark::State& s) { BM_Decode(s, table, type, n); });
+                add("decode_sparse" + suffix,
+                    [=, &table](benchmark::State& s) { BM_DecodeSparse(s, table, type, n); });
+                add("axpy_sparse" + suffix,
+                    [=, &table](benchmark::State& s) { BM_AxpySparse(s, table, type, n); });
+                add("prompt" + suffix, [=, &table](benchmark::State& s) { BM_Prompt(s, table, type, n); });
+            }
+        }
+    }
+    return true;
+}();
+
+}  // namespace
+}  // namespace powerinfer::kernels
