@@ -312,8 +312,8 @@ void GgufParser::read_tensors() {
         GgufTensor tensor;
         if (length > kGgufMaxNameBytes) {
             const std::string_view start = reader_.text(std::min<uint64_t>(length, reader_.left()), number);
-            fail(ErrorKind::bad_file, "'{}': {} ('{}') is {} bytes long, more than the {} allowed", label_,
-                 number, shown(start.substr(0, 65)), length, kGgufMaxNameBytes);
+            fail(ErrorKind::bad_file, "'{}': {} ('{}...') is {} bytes long, more than the {} allowed", label_,
+                 number, shown(start.substr(0, 64)), length, kGgufMaxNameBytes);
         }
         tensor.name = std::string(reader_.text(length, number));
         const std::string where = fmt::format("tensor '{}'", shown(tensor.name));

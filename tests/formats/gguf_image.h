@@ -1,56 +1,14 @@
 // A GGUF file image made field by field, sound or damaged at will, with the place of every number remembered.
 #pragma once
 
-#include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/image.h"
+
 namespace powerinfer::test {
-
-/// Where a length, count, offset, dimension or enum lies in an image.
-struct Field {
-    size_t at;
-    size_t bytes;
-    std::string what;
-};
-
-class Image {
-  public:
-    std::vector<uint8_t> bytes;
-    std::vector<Field> fields;
-
-    template <class T>
-    void raw(T value) {
-        const auto* p = reinterpret_cast<const uint8_t*>(&value);
-        bytes.insert(bytes.end(), p, p + sizeof(T));
-    }
-    template <class T>
-    void field(T value, const std::string& what) {
-        fields.push_back({bytes.size(), sizeof(T), what});
-        raw(value);
-    }
-    void text(std::string_view s) { bytes.insert(bytes.end(), s.begin(), s.end()); }
-    void counted_text(std::string_view s, const std::string& what) {
-        field<uint64_t>(s.size(), "length of " + what);
-        text(s);
-    }
-};
-
-/// Sets one remembered number.
-inline std::vector<uint8_t> with_field(const Image& image, const Field& field, uint64_t value) {
-    std::vector<uint8_t> out = image.bytes;
-    std::memcpy(out.data() + field.at, &value, field.bytes);
-    return out;
-}
-
-inline uint64_t field_value(const Image& image, const Field& field) {
-    uint64_t value = 0;
-    std::memcpy(&value, image.bytes.data() + field.at, field.bytes);
-    return value;
-}
 
 /// A value as it stands in the file, behind its type id.
 struct RawValue {
