@@ -1,5 +1,6 @@
 // The safetensors container: u64 header length | JSON header | data. Reading, and writing of small files.
-// Header: {"name": {"dtype": "F16", "shape": [out, in], "data_offsets": [begin, end]}, "__metadata__": {...}}.
+// Header: {"name": {"dtype": "F16", "shape": [out, in], "data_offsets": [begin, end]}, "__metadata__": {...}};
+// offsets count from the end of the header. Sub-byte and complex types are refused by name.
 // Source: the format description of the safetensors project.
 #pragma once
 
@@ -19,7 +20,7 @@ struct SafeTensor {
     std::vector<int64_t> shape;  ///< slowest dimension first, the opposite of TensorView
     std::span<const uint8_t> bytes;
 
-    int64_t n_elements() const;
+    int64_t n_elements() const;  ///< 1 for a scalar, whose shape is empty
     /// Converts F32, F16, BF16 or F64 to float; throws Error{unsupported} for others.
     std::vector<float> to_floats() const;
     /// Converts I64, I32, I16, I8 or U8; throws Error{unsupported} for others.
@@ -29,8 +30,9 @@ struct SafeTensor {
 /// Bytes of one element of a dtype name, or 0 if the name is unknown.
 size_t safetensors_dtype_bytes(std::string_view dtype);
 
-/// One file, or a folder's set of shards presented as one. Headers are limited to 100 MB, offsets must lie inside the
-/// file, match shape and dtype, and not overlap. Errors are Error{bad_file} naming path and tensor.
+/// One file, or a folder's set of shards presented as one. Headers are limited to 100 MB, offsets must lie inside
+/// the file, match shape and dtype, and not overlap; no name occurs twice. Errors are
+/// Error{bad_file | unsupported | io} naming path and tensor. Move-only; spans stay valid while this object lives.
 class SafeTensorsFile {
   public:
     static SafeTensorsFile open(const std::string& path);
@@ -49,7 +51,7 @@ class SafeTensorsFile {
     std::map<std::string, SafeTensor, std::less<>> tensors_;
 };
 
-/// What to write: all F32 or I32, or raw bytes of a named dtype.
+/// What to write: `size` bytes of a named dtype in row-major order.
 struct SafeTensorData {
     std::string name;
     std::string dtype;
