@@ -136,7 +136,7 @@ SafeTensorsFile SafeTensorsFile::open_folder(const std::string& folder) {
         const std::string file = shard.is_string() ? shard.get<std::string>() : "";
         if (file.empty() || std::filesystem::path(file).filename() != file)
             fail(ErrorKind::bad_file,
-                 "'{}': 'weight_map' puts tensor '{}' into '{}', expected the name of a file", index_path,
+                 "'{}': 'weight_map' maps tensor '{}' to '{}', expected the name of a file", index_path,
                  shown(name), shown(file));
         names_of_shard[file].push_back(name);
     }

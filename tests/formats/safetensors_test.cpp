@@ -242,7 +242,7 @@ TEST_F(SafeTensorsFolder, FaultsNameTheFile) {
     index(R"({"weight_map":{"a":"m-1.safetensors","b":"m-2.safetensors"}})");
     EXPECT_THAT(open(), HasSubstr("tensor 'a' is also in another part"));
     index(R"({"weight_map":{"a":"../m-1.safetensors"}})");
-    EXPECT_THAT(open(), HasSubstr("puts tensor 'a' into '../m-1.safetensors', expected the name of a file"));
+    EXPECT_THAT(open(), HasSubstr("maps tensor 'a' to '../m-1.safetensors', expected the name of a file"));
     index(R"({"weight_map":{"a":7}})");
     EXPECT_THAT(open(), HasSubstr("expected the name of a file"));
     index(R"({"weight_map":[]})");
