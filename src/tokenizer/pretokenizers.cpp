@@ -21,7 +21,9 @@ using Stage = std::string_view;
 #define GPT4O(numbers)                                                                                       \
     R"([^\r\n\p{L}\p{N}]?[)" UPPER "]*[" LOWER "]+" CONTRACTION R"(?|[^\r\n\p{L}\p{N}]?[)" UPPER "]+[" LOWER \
     "]*" CONTRACTION "?|" numbers R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|)" SPACES
-#define NOT_HAN(set) R"((?:(?!\p{Han})[)" set "])"
+// UPPER and LOWER without Han, as complements: PCRE2 has no intersection of sets.
+#define UPPER_NOT_HAN R"([^\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{Han}])"
+#define LOWER_NOT_HAN R"([^\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{Han}])"
 #define GPT2 R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))"
 #define DEEPSEEK3_WORDS                                                                        \
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)" \
@@ -107,10 +109,10 @@ constexpr std::array kYoutu = {
         R"([\x{AC00}-\x{D7A3}\x{3131}-\x{318E}]+|[\x{FF01}\x{2026}\x{201C}\x{201D}\x{2018}\x{2019}\x{2014}\x{FF1A})"
         R"(\x{FF1B}\x{FF0C}\x{3001}-\x{303F}\x{FE30}-\x{FE4F}]+|[\x{3105}-\x{312F}]+|[\x{4E00}-\x{9FA5}\x{3040}-\x{30FF}]+)"),
     Stage(GPT4O(R"(\p{N})"))};
-constexpr std::array kKimi = {Stage(R"(\p{Han}+|[^\r\n\p{L}\p{N}]?)" NOT_HAN(UPPER) "*" NOT_HAN(
-    LOWER) "+" CONTRACTION
-           R"(?|[^\r\n\p{L}\p{N}]?)" NOT_HAN(UPPER) "+" NOT_HAN(
-               LOWER) "*" CONTRACTION R"(?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)" SPACES)};
+constexpr std::array kKimi = {Stage(R"(\p{Han}+|[^\r\n\p{L}\p{N}]?)" UPPER_NOT_HAN "*" LOWER_NOT_HAN
+                                    "+" CONTRACTION R"(?|[^\r\n\p{L}\p{N}]?)" UPPER_NOT_HAN "+" LOWER_NOT_HAN
+                                    "*" CONTRACTION
+                                    R"(?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|)" SPACES)};
 constexpr std::array kBailing = {Stage(
     R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|)" SPACES)};
 constexpr std::array kSeed = {
