@@ -530,7 +530,7 @@ TEST_F(Convert, AnOutputThatCannotBeWrittenIsSaidBeforeWork) {
     options.folder = hf.path();
     options.progress = [](double, std::string_view) -> bool { throw std::logic_error("work has begun"); };
     // The second folder exists, but nobody, not even root, may make files in it.
-    for (const std::string folder : {std::string(hf.folder / "no/such/folder"), std::string("/proc")}) {
+    for (const std::string& folder : {hf.folder / "no/such/folder", std::string("/proc")}) {
         options.output = folder + "/out.gguf";
         EXPECT_THAT(message_of([&] { convert_folder(options); }),
                     AllOf(HasSubstr("cannot write"), HasSubstr(options.output)));
