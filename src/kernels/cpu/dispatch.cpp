@@ -27,7 +27,8 @@ Ops avx2_table() {
     Ops table = scalar_table();
     table.isa = "avx2";
     avx2::add_dot_float(table);
-    avx2::add_dot_q8(table);
+    avx2::add_dot_q8_32(table);
+    avx2::add_dot_q8_256(table);
     avx2::add_axpy(table);
     avx2::add_vector(table);
     avx2::add_attention(table);
@@ -38,7 +39,8 @@ Ops avx512_table() {
     Ops table = scalar_table();
     table.isa = "avx512";
     avx512::add_dot_float(table);
-    avx512::add_dot_q8(table);
+    avx512::add_dot_q8_32(table);
+    avx512::add_dot_q8_256(table);
     avx512::add_axpy(table);
     avx512::add_vector(table);
     avx512::add_attention(table);

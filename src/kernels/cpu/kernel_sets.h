@@ -18,7 +18,8 @@ void add_attention(Ops& ops);
 
 namespace avx2 {
 void add_dot_float(Ops& ops);
-void add_dot_q8(Ops& ops);
+void add_dot_q8_32(Ops& ops);
+void add_dot_q8_256(Ops& ops);
 void add_axpy(Ops& ops);
 void add_vector(Ops& ops);
 void add_attention(Ops& ops);
@@ -26,7 +27,8 @@ void add_attention(Ops& ops);
 
 namespace avx512 {
 void add_dot_float(Ops& ops);
-void add_dot_q8(Ops& ops);
+void add_dot_q8_32(Ops& ops);
+void add_dot_q8_256(Ops& ops);
 void add_axpy(Ops& ops);
 void add_vector(Ops& ops);
 void add_attention(Ops& ops);

@@ -137,9 +137,24 @@ struct LanesAvx512 {
         for (int g = 0; g < n; ++g) total = _mm512_dpbusd_epi32(total, code[g], set(dword(a + 4 * g)));
         return total;
     }
-    /// The form of a per-row int32 factor that dot() multiplies by; it fits 16 bits.
-    static I prepare_scale(I x) {
-        return x;
+    /// Byte j of every row less `zero`, in the form that dot() multiplies by.
+    template <int j>
+    static I scale(I x, int zero) {
+        return sub(bytes<j, -1, -1, -1>(x), set(zero));
+    }
+    /// Bytes i and j of every row less `zero`, as a pair for add_pairs().
+    template <int i, int j>
+    static I pair(I x, int zero) {
+        return _mm512_sub_epi16(bytes<i, -1, j, -1>(x), _mm512_set1_epi16(static_cast<int16_t>(zero)));
+    }
+    /// Bytes of every dword in another order; -1 stands for a zero byte.
+    template <int b0, int b1, int b2, int b3>
+    static I bytes(I x) {
+        constexpr int32_t kPattern =
+            static_cast<int32_t>((b0 & 255u) | (b1 & 255u) << 8 | (b2 & 255u) << 16 | (b3 & 255u) << 24);
+        const __m128i pattern =
+            _mm_or_si128(_mm_set1_epi32(kPattern), _mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C));
+        return _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(pattern));
     }
 
     /// sum + (low half of a) * (low half of b) + (high half of a) * (high half of b) as int16.

@@ -1,0 +1,217 @@
+// Dot products of rows with blocks of 256 elements and q8_256 activations. How and in which order:
+// lane_rows.h. For files compiled for one instruction set only, hence the anonymous namespace.
+#pragma once
+
+#include "kernels/cpu/lane_formats_256.h"
+#include "kernels/cpu/lane_rows.h"
+
+namespace powerinfer::kernels {
+namespace {
+
+/// What is left of the zero point in the codes that V multiplies.
+template <class V, class Format>
+constexpr int kZero256 = V::template zero_point<Format::kMaxCode>(Format::kZero);
+
+/// Whether the sums of 16 activations are needed, for minima or for the zero point.
+template <class V, class Format>
+constexpr bool kPairs256 = Format::kHasMin || kZero256<V, Format> != 0;
+
+/// Scale number k of the block.
+template <class V, class Format, int k>
+inline typename V::I scale_256(const Scales256<V>& s) {
+    return V::template scale<k % 4>(s.scale[k / 4], Format::kScaleZero);
+}
+
+/// The minima, or the scales, of the activations 32k .. 32k + 31 in two groups of 16.
+template <class V, class Format, int k>
+inline typename V::I pair_256(const Scales256<V>& s) {
+    constexpr int kFirst = Format::kGroup == 16 ? 2 * k : k, kSecond = Format::kGroup == 16 ? 2 * k + 1 : k;
+    const auto& of = Format::kHasMin ? s.min : s.scale;
+    return V::template pair<kFirst % 4, kSecond % 4>(of[kFirst / 4],
+                                                     Format::kHasMin ? 0 : Format::kScaleZero);
+}
+
+template <class V, class Format>
+inline void all_pairs_256(const Scales256<V>& s, typename V::I* pair) {
+    pair[0] = pair_256<V, Format, 0>(s);
+    pair[1] = pair_256<V, Format, 1>(s);
+    pair[2] = pair_256<V, Format, 2>(s);
+    pair[3] = pair_256<V, Format, 3>(s);
+    pair[4] = pair_256<V, Format, 4>(s);
+    pair[5] = pair_256<V, Format, 5>(s);
+    pair[6] = pair_256<V, Format, 6>(s);
+    pair[7] = pair_256<V, Format, 7>(s);
+}
+
+/// Adds the block whose scaled code sums are `total` to acc.
+template <class V, class Format>
+inline typename V::F finish_256(typename V::I total, const typename V::I* pair, typename V::F weight_d,
+                                typename V::F weight_dmin, float d, const int16_t* sums, typename V::F acc) {
+    auto paired = V::set(0);
+    if constexpr (kPairs256<V, Format>) {
+        for (int k = 0; k < 8; ++k) paired = V::add_pairs(paired, pair[k], V::set(V::dword(sums + 2 * k)));
+        if constexpr (!Format::kHasMin) total = V::sub(total, V::mul(paired, V::set(kZero256<V, Format>)));
+    }
+    acc = V::fma(V::to_float(total), V::mul(weight_d, V::set(d)), acc);
+    if constexpr (Format::kHasMin) acc = V::fnma(V::to_float(paired), V::mul(weight_dmin, V::set(d)), acc);
+    return acc;
+}
+
+/// Multiplies pieces of codes with one token's activations as they come.
+template <class V, class Format>
+struct MultiplyPieces {
+    const Scales256<V>& scales;
+    const int8_t* q;
+    typename V::I total = V::set(0);
+
+    template <int n, int first>
+    __attribute__((always_inline)) void operator()(Piece<n, first>, typename V::I* code) {
+        for (int i = 0; i < n; ++i) code[i] = V::template prepare<Format::kMaxCode>(code[i]);
+        constexpr int kScale = first * 4 / Format::kGroup;
+        if constexpr (n * 4 <= Format::kGroup) {
+            total = V::add(total, V::template dot<Format::kMaxCode, n>(code, q + 4 * first,
+                                                                       scale_256<V, Format, kScale>(scales)));
+        } else {
+            total = V::add(total, V::template dot<Format::kMaxCode, 4>(code, q + 4 * first,
+                                                                       scale_256<V, Format, kScale>(scales)));
+            total =
+                V::add(total, V::template dot<Format::kMaxCode, 4>(code + 4, q + 4 * first + 16,
+                                                                   scale_256<V, Format, kScale + 1>(scales)));
+        }
+    }
+};
+
+template <class V, class Format>
+void dot256_one_token(const DotArgs& a, const RowGroup<V>& rows, size_t row_bytes) {
+    constexpr size_t kBytes = sizeof(typename Format::Block);
+    const quant::Q8Parts parts = quant::q8_parts(quant::ActivationEncoding::q8_256, a.n);
+    const uint8_t* act = act_of(a, 0);
+    const auto* q = reinterpret_cast<const int8_t*>(act);
+    const auto* d = reinterpret_cast<const float*>(act + parts.d);
+    const auto* sums = reinterpret_cast<const int16_t*>(act + parts.sum);
+    auto acc = V::zero();
+    for (int64_t b = 0; b < a.n / 256; ++b) {
+        const size_t at = static_cast<size_t>(b) * kBytes;
+        for (size_t line = 0; line < kBytes; line += 64) rows.prefetch(at + line, row_bytes);
+        Scales256<V> scales;
+        Format::template scales<V>(rows.row, at, scales);
+        MultiplyPieces<V, Format> multiply{scales, q + 256 * b};
+        Format::template codes<V>(rows.row, at, multiply);
+        typename V::I pair[8];
+        if constexpr (kPairs256<V, Format>) all_pairs_256<V, Format>(scales, pair);
+        acc = finish_256<V, Format>(multiply.total, pair, scales.d, scales.dmin, d[b], sums + 16 * b, acc);
+    }
+    V::store(a.out, acc, rows.count);
+}
+
+/// One block of every row, ready for multiplication with many tokens.
+template <class V>
+struct Panel256 {
+    typename V::I code[64];
+    typename V::I scale[16];
+    typename V::I pair[8];
+    typename V::F d, dmin;
+};
+
+/// Stores pieces of codes and their scales in a panel.
+template <class V, class Format>
+struct StorePieces {
+    const Scales256<V>& scales;
+    Panel256<V>& panel;
+
+    template <int n, int first>
+    __attribute__((always_inline)) void operator()(Piece<n, first>, typename V::I* code) {
+        for (int i = 0; i < n; ++i) panel.code[first + i] = V::template prepare<Format::kMaxCode>(code[i]);
+        constexpr int kScale = first * 4 / Format::kGroup;
+        panel.scale[kScale] = scale_256<V, Format, kScale>(scales);
+        if constexpr (n * 4 > Format::kGroup)
+            panel.scale[kScale + 1] = scale_256<V, Format, kScale + 1>(scales);
+    }
+};
+
+template <class V, class Format>
+inline void fill_panel_256(const uint8_t* const* row, size_t at, Panel256<V>& panel) {
+    Scales256<V> scales;
+    Format::template scales<V>(row, at, scales);
+    StorePieces<V, Format> store{scales, panel};
+    Format::template codes<V>(row, at, store);
+    if constexpr (kPairs256<V, Format>) all_pairs_256<V, Format>(scales, panel.pair);
+    panel.d = scales.d;
+    if constexpr (Format::kHasMin) panel.dmin = scales.dmin;
+}
+
+/// Tokens t0 .. t0 + T - 1 against block b of the rows.
+template <class V, class Format, int T>
+inline void panel256(const Panel256<V>& p, int64_t b, const DotArgs& a, const quant::Q8Parts& parts,
+                     int64_t t0, int64_t first_row, int n_rows) {
+    constexpr int kDwords = Format::kGroup / 4;
+    const uint8_t* act[T];
+    typename V::I total[T];
+    for (int t = 0; t < T; ++t) {
+        act[t] = act_of(a, t0 + t);
+        total[t] = V::set(0);
+    }
+#pragma GCC unroll 2
+    for (int k = 0; k < 256 / Format::kGroup; ++k) {
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) {
+            const auto* q = reinterpret_cast<const int8_t*>(act[t]) + 256 * b + Format::kGroup * k;
+            total[t] = V::add(
+                total[t], V::template dot<Format::kMaxCode, kDwords>(p.code + kDwords * k, q, p.scale[k]));
+        }
+    }
+    for (int t = 0; t < T; ++t) {
+        float* out = a.out + (t0 + t) * a.out_stride + first_row;
+        const auto acc = b == 0 ? V::zero() : V::load(out, n_rows);
+        const float d = reinterpret_cast<const float*>(act[t] + parts.d)[b];
+        const auto* sums = reinterpret_cast<const int16_t*>(act[t] + parts.sum) + 16 * b;
+        V::store(out, finish_256<V, Format>(total[t], p.pair, p.d, p.dmin, d, sums, acc), n_rows);
+    }
+}
+
+/// All tokens from t on, T at a time and the rest in smaller tiles.
+template <class V, class Format, int T>
+inline void tokens256(const Panel256<V>& p, int64_t b, const DotArgs& a, const quant::Q8Parts& parts,
+                      int64_t t, int64_t first_row, int n_rows) {
+    for (; t + T <= a.n_tokens; t += T) panel256<V, Format, T>(p, b, a, parts, t, first_row, n_rows);
+    if constexpr (T > 1) tokens256<V, Format, T / 2>(p, b, a, parts, t, first_row, n_rows);
+}
+
+template <class V, class Format>
+void dot256(const DotArgs& a) {
+    constexpr size_t kBytes = sizeof(typename Format::Block);
+    const size_t row_bytes = static_cast<size_t>(a.n / 256) * kBytes;
+    const quant::Q8Parts parts = quant::q8_parts(quant::ActivationEncoding::q8_256, a.n);
+    Panel256<V> panel;
+    for (int64_t r = 0; r < a.n_rows; r += V::kRows) {
+        const RowGroup<V> rows(a, r);
+        if (a.n_tokens == 1) {
+            DotArgs one = a;
+            one.out += r;
+            dot256_one_token<V, Format>(one, rows, row_bytes);
+            continue;
+        }
+        for (int64_t b = 0; b < a.n / 256; ++b) {
+            const size_t at = static_cast<size_t>(b) * kBytes;
+            for (size_t line = 0; line < kBytes; line += 64) rows.prefetch(at + line, row_bytes);
+            fill_panel_256<V, Format>(rows.row, at, panel);
+            tokens256<V, Format, V::kTokens>(panel, b, a, parts, 0, r, rows.count);
+        }
+    }
+}
+
+template <class V>
+void add_dots_256(Ops& ops) {
+    const auto set = [&ops](DType type, DotFn fn) { ops.dot[static_cast<size_t>(type)] = fn; };
+    set(DType::Q2_K, dot256<V, LaneQ2_K>);
+    set(DType::Q3_K, dot256<V, LaneQ3_K>);
+    set(DType::Q4_K, dot256<V, LaneQ4_K>);
+    set(DType::Q5_K, dot256<V, LaneQ5_K>);
+    set(DType::Q6_K, dot256<V, LaneQ6_K>);
+    set(DType::IQ4_XS, dot256<V, LaneIQ4_XS>);
+    set(DType::TQ1_0, dot256<V, LaneTQ1_0>);
+    set(DType::TQ2_0, dot256<V, LaneTQ2_0>);
+}
+
+}  // namespace
+}  // namespace powerinfer::kernels
