@@ -18,13 +18,13 @@ constexpr bool kPairs256 = Format::kHasMin || kZero256<V, Format> != 0;
 
 /// Scale number k of the block.
 template <class V, class Format, int k>
-inline typename V::I scale_256(const Scales256<V>& s) {
+KERNEL_INLINE typename V::I scale_256(const Scales256<V>& s) {
     return V::template scale<k % 4>(s.scale[k / 4], Format::kScaleZero);
 }
 
 /// The minima, or the scales, of the activations 32k .. 32k + 31 in two groups of 16.
 template <class V, class Format, int k>
-inline typename V::I pair_256(const Scales256<V>& s) {
+KERNEL_INLINE typename V::I pair_256(const Scales256<V>& s) {
     constexpr int kFirst = Format::kGroup == 16 ? 2 * k : k, kSecond = Format::kGroup == 16 ? 2 * k + 1 : k;
     const auto& of = Format::kHasMin ? s.min : s.scale;
     return V::template pair<kFirst % 4, kSecond % 4>(of[kFirst / 4],
@@ -32,7 +32,7 @@ inline typename V::I pair_256(const Scales256<V>& s) {
 }
 
 template <class V, class Format>
-inline void all_pairs_256(const Scales256<V>& s, typename V::I* pair) {
+KERNEL_INLINE void all_pairs_256(const Scales256<V>& s, typename V::I* pair) {
     pair[0] = pair_256<V, Format, 0>(s);
     pair[1] = pair_256<V, Format, 1>(s);
     pair[2] = pair_256<V, Format, 2>(s);
@@ -45,8 +45,9 @@ inline void all_pairs_256(const Scales256<V>& s, typename V::I* pair) {
 
 /// Adds the block whose scaled code sums are `total` to acc.
 template <class V, class Format>
-inline typename V::F finish_256(typename V::I total, const typename V::I* pair, typename V::F weight_d,
-                                typename V::F weight_dmin, float d, const int16_t* sums, typename V::F acc) {
+KERNEL_INLINE typename V::F finish_256(typename V::I total, const typename V::I* pair, typename V::F weight_d,
+                                       typename V::F weight_dmin, float d, const int16_t* sums,
+                                       typename V::F acc) {
     auto paired = V::set(0);
     if constexpr (kPairs256<V, Format>) {
         for (int k = 0; k < 8; ++k) paired = V::add_pairs(paired, pair[k], V::set(V::dword(sums + 2 * k)));
@@ -65,7 +66,7 @@ struct MultiplyPieces {
     typename V::I total = V::set(0);
 
     template <int n, int first>
-    __attribute__((always_inline)) void operator()(Piece<n, first>, typename V::I* code) {
+    KERNEL_INLINE void operator()(Piece<n, first>, typename V::I* code) {
         for (int i = 0; i < n; ++i) code[i] = V::template prepare<Format::kMaxCode>(code[i]);
         constexpr int kScale = first * 4 / Format::kGroup;
         if constexpr (n * 4 <= Format::kGroup) {
@@ -120,7 +121,7 @@ struct StorePieces {
     Panel256<V>& panel;
 
     template <int n, int first>
-    __attribute__((always_inline)) void operator()(Piece<n, first>, typename V::I* code) {
+    KERNEL_INLINE void operator()(Piece<n, first>, typename V::I* code) {
         for (int i = 0; i < n; ++i) panel.code[first + i] = V::template prepare<Format::kMaxCode>(code[i]);
         constexpr int kScale = first * 4 / Format::kGroup;
         panel.scale[kScale] = scale_256<V, Format, kScale>(scales);
@@ -130,7 +131,7 @@ struct StorePieces {
 };
 
 template <class V, class Format>
-inline void fill_panel_256(const uint8_t* const* row, size_t at, Panel256<V>& panel) {
+KERNEL_INLINE void fill_panel_256(const uint8_t* const* row, size_t at, Panel256<V>& panel) {
     Scales256<V> scales;
     Format::template scales<V>(row, at, scales);
     StorePieces<V, Format> store{scales, panel};

@@ -16,7 +16,7 @@ struct Unpacked32 {
 };
 
 template <class V, class Format>
-inline void unpack32(const uint8_t* const* row, size_t at, Unpacked32<V>& u) {
+KERNEL_INLINE void unpack32(const uint8_t* const* row, size_t at, Unpacked32<V>& u) {
     Format::template codes<V>(row, at, u.code);
     for (int g = 0; g < 8; ++g) u.code[g] = V::template prepare<Format::kMaxCode>(u.code[g]);
     u.d = Format::template scale<V>(row, at);
@@ -24,8 +24,8 @@ inline void unpack32(const uint8_t* const* row, size_t at, Unpacked32<V>& u) {
 }
 
 template <class V, class Format>
-inline typename V::F step32(const Unpacked32<V>& u, const int8_t* q, float d, int32_t sum,
-                            typename V::F acc) {
+KERNEL_INLINE typename V::F step32(const Unpacked32<V>& u, const int8_t* q, float d, int32_t sum,
+                                   typename V::F acc) {
     constexpr int kZero = V::template zero_point<Format::kMaxCode>(Format::kZero);
     auto total = V::template dot<Format::kMaxCode, 8>(u.code, q);
     if constexpr (kZero != 0) total = V::sub(total, V::set(kZero * sum));

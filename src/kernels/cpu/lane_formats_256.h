@@ -29,14 +29,14 @@ struct Piece {};
 
 /// Two groups of 32 from the nibbles of 32 bytes, in the order of Q4_K and Q5_K.
 template <class V, int run>
-inline void nibble_run(const uint8_t* const* row, size_t at, typename V::I* low, typename V::I* high) {
+KERNEL_INLINE void nibble_run(const uint8_t* const* row, size_t at, typename V::I* low, typename V::I* high) {
     split_nibbles<V>(row, at + 32 * run, low, high);
     split_nibbles<V>(row, at + 32 * run + 16, low + 4, high + 4);
 }
 
 /// Sets bit kBit of the codes whose byte in h has its lowest bit set, and moves h on to its next bit.
 template <class V, int kBit>
-inline void add_group_bit(typename V::I* h, typename V::I* code) {
+KERNEL_INLINE void add_group_bit(typename V::I* h, typename V::I* code) {
     for (int i = 0; i < 8; ++i) {
         code[i] = V::or_(code[i], V::template shl<kBit>(V::and_(h[i], V::set(bytes_of(1)))));
         h[i] = V::template shr<1>(h[i]);
@@ -45,7 +45,7 @@ inline void add_group_bit(typename V::I* h, typename V::I* code) {
 
 /// The next 2-bit field of every byte, which z is moved past.
 template <class V>
-inline void next_two_bits(typename V::I* z, typename V::I* code) {
+KERNEL_INLINE void next_two_bits(typename V::I* z, typename V::I* code) {
     for (int i = 0; i < 8; ++i) {
         code[i] = V::and_(z[i], V::set(bytes_of(3)));
         z[i] = V::template shr<2>(z[i]);
@@ -53,14 +53,14 @@ inline void next_two_bits(typename V::I* z, typename V::I* code) {
 }
 
 template <class V>
-inline void load_32_bytes(const uint8_t* const* row, size_t at, typename V::I* z) {
+KERNEL_INLINE void load_32_bytes(const uint8_t* const* row, size_t at, typename V::I* z) {
     V::load_16_bytes(row, at, z);
     V::load_16_bytes(row, at + 16, z + 4);
 }
 
 /// The 6-bit scales and minima of Q4_K and Q5_K, and the two floats before them.
 template <class V>
-inline void scales_q4_k(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+KERNEL_INLINE void scales_q4_k(const uint8_t* const* row, size_t at, Scales256<V>& s) {
     s.d = V::load_half(row, at);
     s.dmin = V::load_half(row, at + 2);
     typename V::I z[4];  // [d dmin][s0..3][s4..7][s8..11]
@@ -77,7 +77,7 @@ struct LaneQ2_K {
     static constexpr int kMaxCode = 3, kZero = 0, kGroup = 16, kScaleZero = 0;
     static constexpr bool kHasMin = true;
     template <class V>
-    static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
         typename V::I z[4];
         V::load_16_bytes(row, at + offsetof(Block, scales), z);
         for (int q = 0; q < 4; ++q) {
@@ -88,7 +88,7 @@ struct LaneQ2_K {
         s.dmin = V::load_half(row, at + offsetof(Block, dmin));
     }
     template <class V, int half, class Emit>
-    static void half_codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void half_codes(const uint8_t* const* row, size_t at, Emit& emit) {
         typename V::I z[8], code[8];
         load_32_bytes<V>(row, at + 32 * half, z);
         next_two_bits<V>(z, code);
@@ -101,7 +101,7 @@ struct LaneQ2_K {
         emit(Piece<8, 32 * half + 24>(), code);
     }
     template <class V, class Emit>
-    static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
         half_codes<V, 0>(row, at + offsetof(Block, qs), emit);
         half_codes<V, 1>(row, at + offsetof(Block, qs), emit);
     }
@@ -112,7 +112,7 @@ struct LaneQ3_K {
     static constexpr int kMaxCode = 7, kZero = 4, kGroup = 16, kScaleZero = 32;
     static constexpr bool kHasMin = false;
     template <class V>
-    static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
         const auto low4 = V::set(bytes_of(15)), up2 = V::set(bytes_of(0x30));
         const auto s0 = V::load_dword(row, at + offsetof(Block, scales));
         const auto s1 = V::load_dword(row, at + offsetof(Block, scales) + 4);
@@ -125,7 +125,7 @@ struct LaneQ3_K {
         s.d = V::load_half(row, at + offsetof(Block, d));
     }
     template <class V, int half, class Emit>
-    static void half_codes(const uint8_t* const* row, size_t at, typename V::I* h, Emit& emit) {
+    KERNEL_INLINE static void half_codes(const uint8_t* const* row, size_t at, typename V::I* h, Emit& emit) {
         typename V::I z[8], code[8];
         load_32_bytes<V>(row, at + offsetof(Block, qs) + 32 * half, z);
         next_two_bits<V>(z, code);
@@ -142,7 +142,7 @@ struct LaneQ3_K {
         emit(Piece<8, 32 * half + 24>(), code);
     }
     template <class V, class Emit>
-    static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
         typename V::I h[8];
         load_32_bytes<V>(row, at + offsetof(Block, hmask), h);
         half_codes<V, 0>(row, at, h, emit);
@@ -155,18 +155,18 @@ struct LaneQ4_K {
     static constexpr int kMaxCode = 15, kZero = 0, kGroup = 32, kScaleZero = 0;
     static constexpr bool kHasMin = true;
     template <class V>
-    static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
         scales_q4_k<V>(row, at, s);
     }
     template <class V, int run, class Emit>
-    static void run_codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void run_codes(const uint8_t* const* row, size_t at, Emit& emit) {
         typename V::I low[8], high[8];
         nibble_run<V, run>(row, at + offsetof(Block, qs), low, high);
         emit(Piece<8, 16 * run>(), low);
         emit(Piece<8, 16 * run + 8>(), high);
     }
     template <class V, class Emit>
-    static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
         run_codes<V, 0>(row, at, emit);
         run_codes<V, 1>(row, at, emit);
         run_codes<V, 2>(row, at, emit);
@@ -179,11 +179,11 @@ struct LaneQ5_K {
     static constexpr int kMaxCode = 31, kZero = 0, kGroup = 32, kScaleZero = 0;
     static constexpr bool kHasMin = true;
     template <class V>
-    static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
         scales_q4_k<V>(row, at, s);
     }
     template <class V, int run, class Emit>
-    static void run_codes(const uint8_t* const* row, size_t at, typename V::I* h, Emit& emit) {
+    KERNEL_INLINE static void run_codes(const uint8_t* const* row, size_t at, typename V::I* h, Emit& emit) {
         typename V::I low[8], high[8];
         nibble_run<V, run>(row, at + offsetof(Block, qs), low, high);
         add_group_bit<V, 4>(h, low);
@@ -192,7 +192,7 @@ struct LaneQ5_K {
         emit(Piece<8, 16 * run + 8>(), high);
     }
     template <class V, class Emit>
-    static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
         typename V::I h[8];
         load_32_bytes<V>(row, at + offsetof(Block, qh), h);
         run_codes<V, 0>(row, at, h, emit);
@@ -207,14 +207,14 @@ struct LaneQ6_K {
     static constexpr int kMaxCode = 63, kZero = 32, kGroup = 16, kScaleZero = 128;
     static constexpr bool kHasMin = false;
     template <class V>
-    static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
         V::load_16_bytes(row, at + offsetof(Block, scales), s.scale);
         for (int q = 0; q < 4; ++q) s.scale[q] = V::xor_(s.scale[q], V::set(bytes_of(0x80)));
         s.d = V::load_half(row, at + offsetof(Block, d));
     }
     /// Sixteen elements of each of the four quarters of a half.
     template <class V, int half, int h, class Emit>
-    static void part_codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void part_codes(const uint8_t* const* row, size_t at, Emit& emit) {
         typename V::I up[4], a[4], b[4], c[4], d[4];
         V::load_16_bytes(row, at + offsetof(Block, qh) + 32 * half + 16 * h, up);
         split_nibbles<V>(row, at + 64 * half + 16 * h, a, c);
@@ -232,7 +232,7 @@ struct LaneQ6_K {
         emit(Piece<4, 32 * half + 4 * h + 24>(), d);
     }
     template <class V, class Emit>
-    static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
         part_codes<V, 0, 0>(row, at, emit);
         part_codes<V, 0, 1>(row, at, emit);
         part_codes<V, 1, 0>(row, at, emit);
@@ -247,13 +247,13 @@ struct LaneIQ4_XS {
 
     /// The four 2-bit fields of the lowest byte, each in bits 4 and 5 of a byte of its own.
     template <class V>
-    static typename V::I spread_fields(typename V::I x) {
+    KERNEL_INLINE static typename V::I spread_fields(typename V::I x) {
         const auto field = [](auto shifted, int at) { return V::and_(shifted, V::set(0x30 << at)); };
         return V::or_(V::or_(field(V::template shl<4>(x), 0), field(V::template shl<10>(x), 8)),
                       V::or_(field(V::template shl<16>(x), 16), field(V::template shl<22>(x), 24)));
     }
     template <class V>
-    static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
         typename V::I z[4];  // [d scales_h][scales_l] ...
         V::load_16_bytes(row, at, z);
         const auto even = V::and_(z[1], V::set(bytes_of(15)));  // groups 0, 2, 4, 6
@@ -267,13 +267,13 @@ struct LaneIQ4_XS {
         s.d = V::load_half(row, at);
     }
     template <class V, int g, class Emit>
-    static void group_codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void group_codes(const uint8_t* const* row, size_t at, Emit& emit) {
         typename V::I code[8];
         look_up_nibbles<V, kZero>(quant::kIq4Table, row, at + offsetof(Block, qs) + 16 * g, code);
         emit(Piece<8, 8 * g>(), code);
     }
     template <class V, class Emit>
-    static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
         group_codes<V, 0>(row, at, emit);
         group_codes<V, 1>(row, at, emit);
         group_codes<V, 2>(row, at, emit);
@@ -290,12 +290,12 @@ struct LaneTQ2_0 {
     static constexpr int kMaxCode = 3, kZero = 1, kGroup = 32, kScaleZero = 0;
     static constexpr bool kHasMin = false;
     template <class V>
-    static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
         s.scale[0] = s.scale[1] = V::set(bytes_of(1));
         s.d = V::load_half(row, at + offsetof(Block, d));
     }
     template <class V, class Emit>
-    static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
         LaneQ2_K::half_codes<V, 0>(row, at + offsetof(Block, qs), emit);
         LaneQ2_K::half_codes<V, 1>(row, at + offsetof(Block, qs), emit);
     }
@@ -306,7 +306,7 @@ struct LaneTQ1_0 {
     static constexpr int kMaxCode = 2, kZero = 1, kGroup = 32, kScaleZero = 0;
     static constexpr bool kHasMin = false;
     template <class V>
-    static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
         s.scale[0] = s.scale[1] = V::set(bytes_of(1));
         s.d = V::load_half(row, at + offsetof(Block, d));
     }
@@ -315,7 +315,7 @@ struct LaneTQ1_0 {
     /// each multiplication by 3 moves the next digit above the top. Two bytes per dword at a time, in 16 bits
     /// each.
     template <class V, int kDigits>
-    static void digits(typename V::I z, typename V::I* code, int step) {
+    KERNEL_INLINE static void digits(typename V::I z, typename V::I* code, int step) {
         const auto bytes = V::set(0x00FF00FF), three = V::set(0x00030003);
         auto even = V::and_(z, bytes), odd = V::and_(V::template shr<8>(z), bytes);
         for (int n = 0; n < kDigits; ++n) {
@@ -327,7 +327,7 @@ struct LaneTQ1_0 {
         }
     }
     template <class V, class Emit>
-    static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
         typename V::I z[8], code[64];
         load_32_bytes<V>(row, at, z);
         for (int g = 0; g < 8; ++g) digits<V, 5>(z[g], code + g, 8);

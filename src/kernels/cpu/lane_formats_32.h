@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/inline.h"
 #include "quant/blocks_legacy.h"
 #include "quant/blocks_table.h"
 
@@ -23,7 +24,8 @@ constexpr int32_t bytes_of(int byte) {
 
 /// Sixteen bytes of nibbles per row: four dwords from the low halves, four from the high ones.
 template <class V>
-void split_nibbles(const uint8_t* const* row, size_t at, typename V::I* low, typename V::I* high) {
+KERNEL_INLINE void split_nibbles(const uint8_t* const* row, size_t at, typename V::I* low,
+                                 typename V::I* high) {
     typename V::I z[4];
     V::load_16_bytes(row, at, z);
     for (int g = 0; g < 4; ++g) {
@@ -34,7 +36,7 @@ void split_nibbles(const uint8_t* const* row, size_t at, typename V::I* low, typ
 
 /// Adds 16 to the bytes of code[0..7] whose bit is set in the per-row dword `bits` (bit i belongs to byte i).
 template <class V>
-void add_fifth_bits(typename V::I bits, typename V::I* code) {
+KERNEL_INLINE void add_fifth_bits(typename V::I bits, typename V::I* code) {
     for (int g = 0; g < 8; ++g) {
         // Multiplying four bits by 1 + 2^7 + 2^14 + 2^21 leaves bit i in bit 8i; here all is shifted up by 4.
         const auto four = V::and_(bits, V::set(15));
@@ -49,11 +51,11 @@ struct LaneQ4_0 {
     static constexpr int kMaxCode = 15, kZero = 8;
     static constexpr bool kHasMin = false;
     template <class V>
-    static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
         split_nibbles<V>(row, at + offsetof(Block, qs), code, code + 4);
     }
     template <class V>
-    static typename V::F scale(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
         return V::load_half(row, at);
     }
 };
@@ -63,15 +65,15 @@ struct LaneQ4_1 {
     static constexpr int kMaxCode = 15, kZero = 0;
     static constexpr bool kHasMin = true;
     template <class V>
-    static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
         split_nibbles<V>(row, at + offsetof(Block, qs), code, code + 4);
     }
     template <class V>
-    static typename V::F scale(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
         return V::load_half(row, at);
     }
     template <class V>
-    static typename V::F min(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static typename V::F min(const uint8_t* const* row, size_t at) {
         return V::load_half(row, at + offsetof(Block, m));
     }
 };
@@ -81,12 +83,12 @@ struct LaneQ5_0 {
     static constexpr int kMaxCode = 31, kZero = 16;
     static constexpr bool kHasMin = false;
     template <class V>
-    static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
         split_nibbles<V>(row, at + offsetof(Block, qs), code, code + 4);
         add_fifth_bits<V>(V::load_dword(row, at + offsetof(Block, qh)), code);
     }
     template <class V>
-    static typename V::F scale(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
         return V::load_half(row, at);
     }
 };
@@ -96,16 +98,16 @@ struct LaneQ5_1 {
     static constexpr int kMaxCode = 31, kZero = 0;
     static constexpr bool kHasMin = true;
     template <class V>
-    static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
         split_nibbles<V>(row, at + offsetof(Block, qs), code, code + 4);
         add_fifth_bits<V>(V::load_dword(row, at + offsetof(Block, qh)), code);
     }
     template <class V>
-    static typename V::F scale(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
         return V::load_half(row, at);
     }
     template <class V>
-    static typename V::F min(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static typename V::F min(const uint8_t* const* row, size_t at) {
         return V::load_half(row, at + offsetof(Block, m));
     }
 };
@@ -115,20 +117,21 @@ struct LaneQ8_0 {
     static constexpr int kMaxCode = 255, kZero = 128;
     static constexpr bool kHasMin = false;
     template <class V>
-    static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
         V::load_16_bytes(row, at + offsetof(Block, qs), code);
         V::load_16_bytes(row, at + offsetof(Block, qs) + 16, code + 4);
         for (int g = 0; g < 8; ++g) code[g] = V::xor_(code[g], V::set(bytes_of(0x80)));
     }
     template <class V>
-    static typename V::F scale(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
         return V::load_half(row, at);
     }
 };
 
 /// Codes of a table of signed values plus `kZero`, which makes them unsigned.
 template <class V, int kZero>
-void look_up_nibbles(const int8_t* table, const uint8_t* const* row, size_t at, typename V::I* code) {
+KERNEL_INLINE void look_up_nibbles(const int8_t* table, const uint8_t* const* row, size_t at,
+                                   typename V::I* code) {
     split_nibbles<V>(row, at, code, code + 4);
     for (int g = 0; g < 8; ++g) code[g] = V::add8(V::look_up(table, code[g]), V::set(bytes_of(kZero)));
 }
@@ -138,11 +141,11 @@ struct LaneIQ4_NL {
     static constexpr int kMaxCode = 255, kZero = 128;
     static constexpr bool kHasMin = false;
     template <class V>
-    static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
         look_up_nibbles<V, kZero>(quant::kIq4Table, row, at + offsetof(Block, qs), code);
     }
     template <class V>
-    static typename V::F scale(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
         return V::load_half(row, at);
     }
 };
@@ -152,12 +155,12 @@ struct LaneMXFP4 {
     static constexpr int kMaxCode = 24, kZero = 12;
     static constexpr bool kHasMin = false;
     template <class V>
-    static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
         look_up_nibbles<V, kZero>(quant::kMxfp4Table, row, at + offsetof(Block, qs), code);
     }
     /// 2^(e - 128) as the product of two powers, because the smallest are subnormal.
     template <class V>
-    static typename V::F scale(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
         const auto e = V::load_byte(row, at);
         const auto half = V::template shr<1>(e);
         const auto rest = V::sub(e, half);

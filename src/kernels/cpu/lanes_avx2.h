@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/inline.h"
+
 namespace powerinfer::kernels {
 namespace {
 
@@ -16,42 +18,42 @@ struct LanesAvx2 {
     static constexpr int kRows = 8;
     static constexpr int kTokens = 4;  ///< tokens that share one read of a weight panel
 
-    static I set(int32_t x) { return _mm256_set1_epi32(x); }
-    static F set(float x) { return _mm256_set1_ps(x); }
-    static F zero() { return _mm256_setzero_ps(); }
-    static I and_(I a, I b) { return _mm256_and_si256(a, b); }
-    static I or_(I a, I b) { return _mm256_or_si256(a, b); }
-    static I xor_(I a, I b) { return _mm256_xor_si256(a, b); }
-    static I add(I a, I b) { return _mm256_add_epi32(a, b); }
-    static I add8(I a, I b) { return _mm256_add_epi8(a, b); }
-    static I add16(I a, I b) { return _mm256_add_epi16(a, b); }
-    static I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
-    static I mul(I a, I b) { return _mm256_mullo_epi32(a, b); }
-    static I mul16(I a, I b) { return _mm256_mullo_epi16(a, b); }
+    KERNEL_INLINE static I set(int32_t x) { return _mm256_set1_epi32(x); }
+    KERNEL_INLINE static F set(float x) { return _mm256_set1_ps(x); }
+    KERNEL_INLINE static F zero() { return _mm256_setzero_ps(); }
+    KERNEL_INLINE static I and_(I a, I b) { return _mm256_and_si256(a, b); }
+    KERNEL_INLINE static I or_(I a, I b) { return _mm256_or_si256(a, b); }
+    KERNEL_INLINE static I xor_(I a, I b) { return _mm256_xor_si256(a, b); }
+    KERNEL_INLINE static I add(I a, I b) { return _mm256_add_epi32(a, b); }
+    KERNEL_INLINE static I add8(I a, I b) { return _mm256_add_epi8(a, b); }
+    KERNEL_INLINE static I add16(I a, I b) { return _mm256_add_epi16(a, b); }
+    KERNEL_INLINE static I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
+    KERNEL_INLINE static I mul(I a, I b) { return _mm256_mullo_epi32(a, b); }
+    KERNEL_INLINE static I mul16(I a, I b) { return _mm256_mullo_epi16(a, b); }
     template <int n>
-    static I shr(I a) {
+    KERNEL_INLINE static I shr(I a) {
         return _mm256_srli_epi32(a, n);
     }
     template <int n>
-    static I shl(I a) {
+    KERNEL_INLINE static I shl(I a) {
         return _mm256_slli_epi32(a, n);
     }
     template <int n>
-    static I shr16(I a) {
+    KERNEL_INLINE static I shr16(I a) {
         return _mm256_srli_epi16(a, n);
     }
     /// Byte-wise table look-up; every index byte is below 16.
-    static I look_up(const int8_t* table16, I index) {
+    KERNEL_INLINE static I look_up(const int8_t* table16, I index) {
         const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table16));
         return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), index);
     }
-    static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
-    static F as_float(I a) { return _mm256_castsi256_ps(a); }
-    static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
-    static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
-    static F fnma(F a, F b, F c) { return _mm256_fnmadd_ps(a, b, c); }
+    KERNEL_INLINE static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
+    KERNEL_INLINE static F as_float(I a) { return _mm256_castsi256_ps(a); }
+    KERNEL_INLINE static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
+    KERNEL_INLINE static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+    KERNEL_INLINE static F fnma(F a, F b, F c) { return _mm256_fnmadd_ps(a, b, c); }
 
-    static void store(float* out, F x, int count) {
+    KERNEL_INLINE static void store(float* out, F x, int count) {
         if (count == kRows) {
             _mm256_storeu_ps(out, x);
             return;
@@ -60,17 +62,19 @@ struct LanesAvx2 {
         _mm256_store_ps(all, x);
         for (int i = 0; i < count; ++i) out[i] = all[i];
     }
-    static F load(const float* in, int count) {
+    KERNEL_INLINE static F load(const float* in, int count) {
         if (count == kRows) return _mm256_loadu_ps(in);
         alignas(32) float all[kRows] = {};
         for (int i = 0; i < count; ++i) all[i] = in[i];
         return _mm256_load_ps(all);
     }
 
-    static __m128i load16(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+    KERNEL_INLINE static __m128i load16(const uint8_t* p) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    }
 
     /// z[g] = bytes at + 4g .. at + 4g + 3 of every row, g < 4.
-    static void load_16_bytes(const uint8_t* const* row, size_t at, I* z) {
+    KERNEL_INLINE static void load_16_bytes(const uint8_t* const* row, size_t at, I* z) {
         const __m256i x0 = _mm256_set_m128i(load16(row[4] + at), load16(row[0] + at));
         const __m256i x1 = _mm256_set_m128i(load16(row[5] + at), load16(row[1] + at));
         const __m256i x2 = _mm256_set_m128i(load16(row[6] + at), load16(row[2] + at));
@@ -84,7 +88,7 @@ struct LanesAvx2 {
     }
 
     /// The f16 at byte `at` of every row.
-    static F load_half(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static F load_half(const uint8_t* const* row, size_t at) {
         __m128i h = _mm_setzero_si128();
         h = _mm_insert_epi16(h, half_bits(row[0] + at), 0);
         h = _mm_insert_epi16(h, half_bits(row[1] + at), 1);
@@ -96,25 +100,25 @@ struct LanesAvx2 {
         h = _mm_insert_epi16(h, half_bits(row[7] + at), 7);
         return _mm256_cvtph_ps(h);
     }
-    static int half_bits(const uint8_t* p) {
+    KERNEL_INLINE static int half_bits(const uint8_t* p) {
         uint16_t bits;
         __builtin_memcpy(&bits, p, sizeof bits);
         return bits;
     }
 
     /// The dword at byte `at` of every row.
-    static I load_dword(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static I load_dword(const uint8_t* const* row, size_t at) {
         return _mm256_setr_epi32(dword(row[0] + at), dword(row[1] + at), dword(row[2] + at),
                                  dword(row[3] + at), dword(row[4] + at), dword(row[5] + at),
                                  dword(row[6] + at), dword(row[7] + at));
     }
-    static int32_t dword(const void* p) {
+    KERNEL_INLINE static int32_t dword(const void* p) {
         int32_t x;
         __builtin_memcpy(&x, p, sizeof x);
         return x;
     }
     /// The byte at byte `at` of every row.
-    static I load_byte(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static I load_byte(const uint8_t* const* row, size_t at) {
         return _mm256_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at],
                                  row[6][at], row[7][at]);
     }
@@ -132,14 +136,14 @@ struct LanesAvx2 {
 
     /// From unsigned codes to the form that dot() reads.
     template <int max_code>
-    static I prepare(I code) {
+    KERNEL_INLINE static I prepare(I code) {
         return kSigned<max_code> ? xor_(code, set(int32_t(0x80808080))) : code;
     }
 
     /// Per row: sum of code[g] byte i times a[4g + i] over n dwords (n = 4 or 8), as two 16-bit halves per
     /// lane, with each half times the 16-bit number in the same place of `scale`.
     template <int max_code, int n>
-    static I dot(const I* code, const int8_t* a, I scale) {
+    KERNEL_INLINE static I dot(const I* code, const int8_t* a, I scale) {
         constexpr int kPairs = kSigned<max_code> ? 1 : 32767 / (2 * 127 * max_code);  // that fit 16 bits
         I total = _mm256_setzero_si256();
         I part = total;
@@ -159,22 +163,22 @@ struct LanesAvx2 {
         return total;
     }
     template <int max_code, int n>
-    static I dot(const I* code, const int8_t* a) {
+    KERNEL_INLINE static I dot(const I* code, const int8_t* a) {
         return dot<max_code, n>(code, a, _mm256_set1_epi16(1));
     }
     /// Byte j of every row less `zero`, in the form that dot() multiplies by.
     template <int j>
-    static I scale(I x, int zero) {
+    KERNEL_INLINE static I scale(I x, int zero) {
         return _mm256_sub_epi16(bytes<j, -1, j, -1>(x), _mm256_set1_epi16(static_cast<int16_t>(zero)));
     }
     /// Bytes i and j of every row less `zero`, as a pair for add_pairs().
     template <int i, int j>
-    static I pair(I x, int zero) {
+    KERNEL_INLINE static I pair(I x, int zero) {
         return _mm256_sub_epi16(bytes<i, -1, j, -1>(x), _mm256_set1_epi16(static_cast<int16_t>(zero)));
     }
     /// Bytes of every dword in another order; -1 stands for a zero byte.
     template <int b0, int b1, int b2, int b3>
-    static I bytes(I x) {
+    KERNEL_INLINE static I bytes(I x) {
         constexpr int32_t kPattern =
             static_cast<int32_t>((b0 & 255u) | (b1 & 255u) << 8 | (b2 & 255u) << 16 | (b3 & 255u) << 24);
         const __m128i pattern =
@@ -183,7 +187,7 @@ struct LanesAvx2 {
     }
 
     /// sum + (low half of a) * (low half of b) + (high half of a) * (high half of b) as int16.
-    static I add_pairs(I sum, I a, I b) {
+    KERNEL_INLINE static I add_pairs(I sum, I a, I b) {
         return add(sum, _mm256_madd_epi16(a, b));
     }
 };

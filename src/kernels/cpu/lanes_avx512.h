@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/inline.h"
+
 namespace powerinfer::kernels {
 namespace {
 
@@ -16,47 +18,53 @@ struct LanesAvx512 {
     static constexpr int kRows = 16;
     static constexpr int kTokens = 8;  ///< tokens that share one read of a weight panel
 
-    static I set(int32_t x) { return _mm512_set1_epi32(x); }
-    static F set(float x) { return _mm512_set1_ps(x); }
-    static F zero() { return _mm512_setzero_ps(); }
-    static I and_(I a, I b) { return _mm512_and_si512(a, b); }
-    static I or_(I a, I b) { return _mm512_or_si512(a, b); }
-    static I xor_(I a, I b) { return _mm512_xor_si512(a, b); }
-    static I add(I a, I b) { return _mm512_add_epi32(a, b); }
-    static I add8(I a, I b) { return _mm512_add_epi8(a, b); }
-    static I add16(I a, I b) { return _mm512_add_epi16(a, b); }
-    static I sub(I a, I b) { return _mm512_sub_epi32(a, b); }
-    static I mul(I a, I b) { return _mm512_mullo_epi32(a, b); }
-    static I mul16(I a, I b) { return _mm512_mullo_epi16(a, b); }
+    KERNEL_INLINE static I set(int32_t x) { return _mm512_set1_epi32(x); }
+    KERNEL_INLINE static F set(float x) { return _mm512_set1_ps(x); }
+    KERNEL_INLINE static F zero() { return _mm512_setzero_ps(); }
+    KERNEL_INLINE static I and_(I a, I b) { return _mm512_and_si512(a, b); }
+    KERNEL_INLINE static I or_(I a, I b) { return _mm512_or_si512(a, b); }
+    KERNEL_INLINE static I xor_(I a, I b) { return _mm512_xor_si512(a, b); }
+    KERNEL_INLINE static I add(I a, I b) { return _mm512_add_epi32(a, b); }
+    KERNEL_INLINE static I add8(I a, I b) { return _mm512_add_epi8(a, b); }
+    KERNEL_INLINE static I add16(I a, I b) { return _mm512_add_epi16(a, b); }
+    KERNEL_INLINE static I sub(I a, I b) { return _mm512_sub_epi32(a, b); }
+    KERNEL_INLINE static I mul(I a, I b) { return _mm512_mullo_epi32(a, b); }
+    KERNEL_INLINE static I mul16(I a, I b) { return _mm512_mullo_epi16(a, b); }
     template <int n>
-    static I shr(I a) {
+    KERNEL_INLINE static I shr(I a) {
         return _mm512_srli_epi32(a, n);
     }
     template <int n>
-    static I shl(I a) {
+    KERNEL_INLINE static I shl(I a) {
         return _mm512_slli_epi32(a, n);
     }
     template <int n>
-    static I shr16(I a) {
+    KERNEL_INLINE static I shr16(I a) {
         return _mm512_srli_epi16(a, n);
     }
     /// Byte-wise table look-up; every index byte is below 16.
-    static I look_up(const int8_t* table16, I index) {
+    KERNEL_INLINE static I look_up(const int8_t* table16, I index) {
         const __m128i table = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table16));
         return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), index);
     }
-    static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
-    static F as_float(I a) { return _mm512_castsi512_ps(a); }
-    static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
-    static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
-    static F fnma(F a, F b, F c) { return _mm512_fnmadd_ps(a, b, c); }
+    KERNEL_INLINE static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
+    KERNEL_INLINE static F as_float(I a) { return _mm512_castsi512_ps(a); }
+    KERNEL_INLINE static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
+    KERNEL_INLINE static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+    KERNEL_INLINE static F fnma(F a, F b, F c) { return _mm512_fnmadd_ps(a, b, c); }
 
-    static __mmask16 first(int count) { return static_cast<__mmask16>((1u << count) - 1); }
-    static void store(float* out, F x, int count) { _mm512_mask_storeu_ps(out, first(count), x); }
-    static F load(const float* in, int count) { return _mm512_maskz_loadu_ps(first(count), in); }
+    KERNEL_INLINE static __mmask16 first(int count) { return static_cast<__mmask16>((1u << count) - 1); }
+    KERNEL_INLINE static void store(float* out, F x, int count) {
+        _mm512_mask_storeu_ps(out, first(count), x);
+    }
+    KERNEL_INLINE static F load(const float* in, int count) {
+        return _mm512_maskz_loadu_ps(first(count), in);
+    }
 
-    static __m128i load16(const uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
-    static I four_rows(const uint8_t* const* row, size_t at, int r) {
+    KERNEL_INLINE static __m128i load16(const uint8_t* p) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    }
+    KERNEL_INLINE static I four_rows(const uint8_t* const* row, size_t at, int r) {
         __m512i x = _mm512_castsi128_si512(load16(row[r] + at));
         x = _mm512_inserti32x4(x, load16(row[r + 4] + at), 1);
         x = _mm512_inserti32x4(x, load16(row[r + 8] + at), 2);
@@ -64,7 +72,7 @@ struct LanesAvx512 {
     }
 
     /// z[g] = bytes at + 4g .. at + 4g + 3 of every row, g < 4.
-    static void load_16_bytes(const uint8_t* const* row, size_t at, I* z) {
+    KERNEL_INLINE static void load_16_bytes(const uint8_t* const* row, size_t at, I* z) {
         const I x0 = four_rows(row, at, 0), x1 = four_rows(row, at, 1);
         const I x2 = four_rows(row, at, 2), x3 = four_rows(row, at, 3);
         const I t0 = _mm512_unpacklo_epi32(x0, x1), t1 = _mm512_unpackhi_epi32(x0, x1);
@@ -75,12 +83,12 @@ struct LanesAvx512 {
         z[3] = _mm512_unpackhi_epi64(t1, t3);
     }
 
-    static int half_bits(const uint8_t* p) {
+    KERNEL_INLINE static int half_bits(const uint8_t* p) {
         uint16_t bits;
         __builtin_memcpy(&bits, p, sizeof bits);
         return bits;
     }
-    static __m128i eight_halves(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static __m128i eight_halves(const uint8_t* const* row, size_t at) {
         __m128i h = _mm_cvtsi32_si128(half_bits(row[0] + at));
         h = _mm_insert_epi16(h, half_bits(row[1] + at), 1);
         h = _mm_insert_epi16(h, half_bits(row[2] + at), 2);
@@ -91,17 +99,17 @@ struct LanesAvx512 {
         return _mm_insert_epi16(h, half_bits(row[7] + at), 7);
     }
     /// The f16 at byte `at` of every row.
-    static F load_half(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static F load_half(const uint8_t* const* row, size_t at) {
         return _mm512_cvtph_ps(_mm256_set_m128i(eight_halves(row + 8, at), eight_halves(row, at)));
     }
 
-    static int32_t dword(const void* p) {
+    KERNEL_INLINE static int32_t dword(const void* p) {
         int32_t x;
         __builtin_memcpy(&x, p, sizeof x);
         return x;
     }
     /// The dword at byte `at` of every row.
-    static I load_dword(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static I load_dword(const uint8_t* const* row, size_t at) {
         return _mm512_setr_epi32(
             dword(row[0] + at), dword(row[1] + at), dword(row[2] + at), dword(row[3] + at),
             dword(row[4] + at), dword(row[5] + at), dword(row[6] + at), dword(row[7] + at),
@@ -109,7 +117,7 @@ struct LanesAvx512 {
             dword(row[12] + at), dword(row[13] + at), dword(row[14] + at), dword(row[15] + at));
     }
     /// The byte at byte `at` of every row.
-    static I load_byte(const uint8_t* const* row, size_t at) {
+    KERNEL_INLINE static I load_byte(const uint8_t* const* row, size_t at) {
         return _mm512_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at],
                                  row[6][at], row[7][at], row[8][at], row[9][at], row[10][at], row[11][at],
                                  row[12][at], row[13][at], row[14][at], row[15][at]);
@@ -121,17 +129,17 @@ struct LanesAvx512 {
         return zero;
     }
     template <int max_code>
-    static I prepare(I code) {
+    KERNEL_INLINE static I prepare(I code) {
         return code;
     }
 
     /// Per row: sum of code[g] byte i times a[4g + i] over n dwords, times `scale`.
     template <int max_code, int n>
-    static I dot(const I* code, const int8_t* a, I scale) {
+    KERNEL_INLINE static I dot(const I* code, const int8_t* a, I scale) {
         return mul(dot<max_code, n>(code, a), scale);
     }
     template <int max_code, int n>
-    static I dot(const I* code, const int8_t* a) {
+    KERNEL_INLINE static I dot(const I* code, const int8_t* a) {
         I total = _mm512_setzero_si512();
 #pragma GCC unroll 8
         for (int g = 0; g < n; ++g) total = _mm512_dpbusd_epi32(total, code[g], set(dword(a + 4 * g)));
@@ -139,17 +147,17 @@ struct LanesAvx512 {
     }
     /// Byte j of every row less `zero`, in the form that dot() multiplies by.
     template <int j>
-    static I scale(I x, int zero) {
+    KERNEL_INLINE static I scale(I x, int zero) {
         return sub(bytes<j, -1, -1, -1>(x), set(zero));
     }
     /// Bytes i and j of every row less `zero`, as a pair for add_pairs().
     template <int i, int j>
-    static I pair(I x, int zero) {
+    KERNEL_INLINE static I pair(I x, int zero) {
         return _mm512_sub_epi16(bytes<i, -1, j, -1>(x), _mm512_set1_epi16(static_cast<int16_t>(zero)));
     }
     /// Bytes of every dword in another order; -1 stands for a zero byte.
     template <int b0, int b1, int b2, int b3>
-    static I bytes(I x) {
+    KERNEL_INLINE static I bytes(I x) {
         constexpr int32_t kPattern =
             static_cast<int32_t>((b0 & 255u) | (b1 & 255u) << 8 | (b2 & 255u) << 16 | (b3 & 255u) << 24);
         const __m128i pattern =
@@ -158,7 +166,7 @@ struct LanesAvx512 {
     }
 
     /// sum + (low half of a) * (low half of b) + (high half of a) * (high half of b) as int16.
-    static I add_pairs(I sum, I a, I b) {
+    KERNEL_INLINE static I add_pairs(I sum, I a, I b) {
         return _mm512_dpwssd_epi32(sum, a, b);
     }
 };
