@@ -1,39 +1,35 @@
 // Reads the shared quantisation vectors.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "base/dtype.h"
+#include "formats/safetensors.h"
 #include "shared_data.h"
 
 namespace powerinfer::test {
 
-struct VectorFile {
-    nlohmann::json header;
-    std::string image;
-    size_t data_begin = 0;
+class VectorFile {
+  public:
+    explicit VectorFile(const std::filesystem::path& path)
+        : file_(formats::SafeTensorsFile::open(path.string())) {}
 
-    explicit VectorFile(const std::filesystem::path& path) {
-        std::ifstream in(path, std::ios::binary);
-        image.assign(std::istreambuf_iterator<char>(in), {});
-        uint64_t length = 0;
-        std::memcpy(&length, image.data(), 8);
-        header = nlohmann::json::parse(image.substr(8, length));
-        data_begin = 8 + length;
-    }
+    /// The bytes of a tensor as numbers of type T, which must fit its element size.
     template <class T>
     std::vector<T> get(const std::string& name) const {
-        const size_t begin = header.at(name).at("data_offsets").at(0),
-                     end = header.at(name).at("data_offsets").at(1);
-        std::vector<T> values((end - begin) / sizeof(T));
-        std::memcpy(values.data(), image.data() + data_begin + begin, end - begin);
+        const formats::SafeTensor& tensor = file_.at(name);
+        EXPECT_EQ(formats::safetensors_dtype_bytes(tensor.dtype), sizeof(T)) << name;
+        std::vector<T> values(tensor.bytes.size() / sizeof(T));
+        std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(T));
         return values;
     }
+
+  private:
+    formats::SafeTensorsFile file_;
 };
 
 }  // namespace powerinfer::test
