@@ -3,15 +3,14 @@
 // Each element takes one fused multiply-add per row with a coefficient other than zero:
 //   F32, F16, BF16   out = fma(coef, w, out)
 //   Q8_0, Q4_0       out = fma(coef * d, q, out)          with coef * d rounded once per block
-//   other formats    out = fma(coef, decoded w, out)
+//   other formats    out = fma(coef, w, out)              with the very w that quant::Format::decode gives
 // Several rows are applied per pass over `out`, in order, so the cut into passes and calls leaves no trace.
 // For files compiled for one instruction set only, hence the anonymous namespace.
 #pragma once
 
+#include "kernels/cpu/row_formats.h"
 #include "kernels/cpu/wide_elements.h"
 #include "kernels/ops.h"
-#include "quant/blocks_legacy.h"
-#include "quant/format.h"
 
 namespace powerinfer::kernels {
 namespace {
@@ -99,10 +98,6 @@ struct FloatPass {
     }
 };
 
-inline __m128i load_16(const void* p) {
-    return _mm_loadu_si128(static_cast<const __m128i*>(p));
-}
-
 struct RowQ8_0 {
     using Block = quant::BlockQ8_0;
     static void codes(const Block& b, __m128i& first, __m128i& second) {
@@ -142,21 +137,37 @@ struct BlockPass {
     }
 };
 
-/// Any format, a decoded piece of a row at a time.
-template <class W, DType type, int kBlock, int kBytes>
-void axpy_decoded(const AxpyArgs& a) {
-    const auto decode = quant::format(type).decode;
-    constexpr int64_t kPiece = 256;
-    alignas(64) float w[kPiece];
-    for (int64_t r = 0; r < a.n_rows; ++r) {
-        if (a.coef[r] == 0) continue;
-        const uint8_t* row = a.weights + static_cast<size_t>(a.row_ids ? a.row_ids[r] : r) * a.row_stride;
-        const auto coef = W::set(a.coef[r]);
-        for (int64_t at = 0; at < a.n; at += kPiece) {
-            const int64_t count = a.n - at < kPiece ? a.n - at : kPiece;
-            decode(row + static_cast<size_t>(at / kBlock) * kBytes, w, count);
-            for (int64_t i = 0; i < count; i += 16)
-                W::store(a.out + at + i, W::fma(coef, W::load(w + i), W::load(a.out + at + i)));
+/// The other block formats: a block's codes by way of the stack, a row at a time.
+template <class W, class Row>
+void axpy_blocks(const AxpyArgs& a) {
+    using Block = typename Row::Block;
+    constexpr int kSize = Row::kSize;
+    alignas(64) int8_t code[kSize];
+    float scale[kSize / 16], min[kSize / 16];
+    AxpyRows rows, next;
+    int64_t r = 0;
+    next.take(a, r);
+    while (next.count > 0) {
+        rows = next;
+        next.take(a, r);
+        next.prefetch_start();
+        for (int i = 0; i < rows.count; ++i) {
+            const auto coef = W::set(rows.coef[i]);
+            for (int64_t b = 0; b < a.n / kSize; ++b) {
+                const size_t at = static_cast<size_t>(b) * sizeof(Block);
+                for (size_t line = 0; line < sizeof(Block); line += 64) rows.prefetch(i, at + line);
+                Row::unpack(*reinterpret_cast<const Block*>(rows.row[i] + at), code, scale, min);
+                float* out = a.out + b * kSize;
+                for (int k = 0; k < kSize / 16; ++k) {
+                    auto w = W::from_int8(load_16(code + 16 * k));
+                    if constexpr (Row::kHasMin) {
+                        w = W::fma(W::set(scale[k]), w, W::set(min[k]));
+                    } else {
+                        w = W::mul(W::set(scale[k]), w);
+                    }
+                    W::store(out + 16 * k, W::fma(coef, w, W::load(out + 16 * k)));
+                }
+            }
         }
     }
 }
@@ -169,19 +180,19 @@ void add_axpys(Ops& ops) {
     set(DType::BF16, for_each_pass<FloatPass<W, ElementBF16>>);
     set(DType::Q8_0, for_each_pass<BlockPass<W, RowQ8_0>>);
     set(DType::Q4_0, for_each_pass<BlockPass<W, RowQ4_0>>);
-    set(DType::Q4_1, axpy_decoded<W, DType::Q4_1, 32, 20>);
-    set(DType::Q5_0, axpy_decoded<W, DType::Q5_0, 32, 22>);
-    set(DType::Q5_1, axpy_decoded<W, DType::Q5_1, 32, 24>);
-    set(DType::IQ4_NL, axpy_decoded<W, DType::IQ4_NL, 32, 18>);
-    set(DType::MXFP4, axpy_decoded<W, DType::MXFP4, 32, 17>);
-    set(DType::Q2_K, axpy_decoded<W, DType::Q2_K, 256, 84>);
-    set(DType::Q3_K, axpy_decoded<W, DType::Q3_K, 256, 110>);
-    set(DType::Q4_K, axpy_decoded<W, DType::Q4_K, 256, 144>);
-    set(DType::Q5_K, axpy_decoded<W, DType::Q5_K, 256, 176>);
-    set(DType::Q6_K, axpy_decoded<W, DType::Q6_K, 256, 210>);
-    set(DType::IQ4_XS, axpy_decoded<W, DType::IQ4_XS, 256, 136>);
-    set(DType::TQ1_0, axpy_decoded<W, DType::TQ1_0, 256, 54>);
-    set(DType::TQ2_0, axpy_decoded<W, DType::TQ2_0, 256, 66>);
+    set(DType::Q4_1, axpy_blocks<W, RowQ4_1>);
+    set(DType::Q5_0, axpy_blocks<W, RowQ5_0>);
+    set(DType::Q5_1, axpy_blocks<W, RowQ5_1>);
+    set(DType::IQ4_NL, axpy_blocks<W, RowIQ4_NL>);
+    set(DType::MXFP4, axpy_blocks<W, RowMXFP4>);
+    set(DType::Q2_K, axpy_blocks<W, RowQ2_K>);
+    set(DType::Q3_K, axpy_blocks<W, RowQ3_K>);
+    set(DType::Q4_K, axpy_blocks<W, RowQ4_K>);
+    set(DType::Q5_K, axpy_blocks<W, RowQ5_K>);
+    set(DType::Q6_K, axpy_blocks<W, RowQ6_K>);
+    set(DType::IQ4_XS, axpy_blocks<W, RowIQ4_XS>);
+    set(DType::TQ1_0, axpy_blocks<W, RowTQ1_0>);
+    set(DType::TQ2_0, axpy_blocks<W, RowTQ2_0>);
 }
 
 }  // namespace
