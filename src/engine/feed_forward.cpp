@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "quant/activation_q8.h"
+
 namespace powerinfer::engine {
 namespace {
 
@@ -31,9 +33,15 @@ GateActivation kernel_activation(model::Activation a) {
     return GateActivation::silu;
 }
 
+/// A multiple of the largest block, so that a chunk's part of h can be encoded by itself.
 int64_t chunk_of(int64_t n_ff) {
     const int64_t chunk = (n_ff + kMaxChunks - 1) / kMaxChunks;
-    return (chunk + 63) / 64 * 64;
+    const int64_t multiple = n_ff % 256 == 0 ? 256 : 64;
+    return (chunk + multiple - 1) / multiple * multiple;
+}
+
+int block_of(quant::ActivationEncoding encoding) {
+    return encoding == quant::ActivationEncoding::q8_32 ? 32 : 256;
 }
 
 /// One row of `m` times the listed tokens, or all n_tokens when the list is null.
@@ -91,6 +99,7 @@ FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_
       n_chunks_((spec.n_ff + chunk_ - 1) / chunk_),
       n_batch_(n_batch),
       h_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(float)),
+      coefs_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(float)),
       ids_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(int32_t)),
       starts_(static_cast<size_t>(n_batch) * static_cast<size_t>(n_chunks_ + 1) * sizeof(int32_t)),
       partial_(static_cast<size_t>(n_chunks_) * static_cast<size_t>(spec.n_embd) * sizeof(float)),
@@ -103,6 +112,7 @@ FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_
     for (Scratch& s : scratch_) {
         for (auto* list : {&s.ids, &s.fired, &s.tokens}) list->resize(tile);
         for (auto* values : {&s.gate, &s.up, &s.h, &s.logits, &s.values}) values->resize(tile);
+        s.encoded.resize(quant::activation_bytes(quant::ActivationEncoding::q8_32, (chunk_ + 255) / 256 * 256));
     }
 }
 
@@ -113,7 +123,7 @@ void FeedForward::run(const FfnWeights& weights, Mode mode, const float* residua
     normed.prepare(weights.gate.encoding, ops, pool, n_threads);
     normed.prepare(weights.up.encoding, ops, pool, n_threads);
     if (mode == Mode::predict) predictor_input(call, residual);
-    if (call.n_tokens() == 1 && weights.down_t) {
+    if (call.n_tokens() == 1 && weights.is_by_neuron()) {
         one_token(call);
     } else {
         many_tokens(call);
@@ -123,7 +133,7 @@ void FeedForward::run(const FfnWeights& weights, Mode mode, const float* residua
     counts.selected += call.selected;
     counts.fired += call.fired;
     weight_bytes += call.rows_gate * weights.gate.row_stride;
-    weight_bytes += call.rows_up * (weights.up.row_stride + (weights.down_t ? weights.down_t.row_stride : 0));
+    weight_bytes += call.rows_up * (weights.up.row_stride + weights.down_t.row_stride + weights.grouped.code_stride);
     if (weights.down) weight_bytes += static_cast<uint64_t>(weights.down.n_out) * weights.down.row_stride;
     if (mode == Mode::predict)
         weight_bytes += static_cast<uint64_t>(weights.fc1.n_out) * weights.fc1.row_stride +
@@ -209,17 +219,48 @@ void FeedForward::one_token_chunk(Call& call, Scratch& s, int64_t chunk) {
     // 3. Their rows of the down projection, one after another.
     float* partial = partial_.as<float>() + chunk * spec_.n_embd;
     std::memset(partial, 0, static_cast<size_t>(spec_.n_embd) * sizeof(float));
-    w.down_t.axpy({.weights = fired ? w.down_t.data : w.down_t.data + static_cast<size_t>(begin) * w.down_t.row_stride,
-                   .row_stride = w.down_t.row_stride,
-                   .row_ids = fired,
-                   .coef = s.h.data(),
-                   .n_rows = n_fired,
-                   .n = spec_.n_embd,
-                   .out = partial});
+    if (w.is_grouped()) {
+        add_chunk_grouped(call, s, chunk, n_fired);
+    } else {
+        w.down_t.axpy(
+            {.weights = fired ? w.down_t.data : w.down_t.data + static_cast<size_t>(begin) * w.down_t.row_stride,
+             .row_stride = w.down_t.row_stride,
+             .row_ids = fired,
+             .coef = s.h.data(),
+             .n_rows = n_fired,
+             .n = spec_.n_embd,
+             .out = partial});
+    }
     call.selected.fetch_add(static_cast<uint64_t>(n_selected), std::memory_order_relaxed);
     call.fired.fetch_add(static_cast<uint64_t>(n_up), std::memory_order_relaxed);
     call.rows_gate.fetch_add(static_cast<uint64_t>(n_selected), std::memory_order_relaxed);
     call.rows_up.fetch_add(static_cast<uint64_t>(n_up), std::memory_order_relaxed);
+}
+
+void FeedForward::add_chunk_grouped(Call& call, Scratch& s, int64_t chunk, int64_t n_fired) {
+    const FfnWeights& w = call.weights;
+    const int64_t begin = chunk * chunk_;
+    const int64_t n = std::min<int64_t>(chunk_, spec_.n_ff - begin);
+    // h of the whole chunk, silent neurons zero, encoded as the dense product would encode it.
+    float* h = s.values.data();
+    std::fill_n(h, n, 0.0f);
+    for (int64_t k = 0; k < n_fired; ++k) {
+        int32_t& id = s.fired[static_cast<size_t>(k)];
+        id -= static_cast<int32_t>(begin);
+        h[id] = s.h[static_cast<size_t>(k)];
+    }
+    call.ops.encode(w.grouped_encoding, h, s.encoded.data(), n);
+    call.ops.grouped_axpy({.matrix = &w.grouped,
+                           .first_neuron = begin,
+                           .ids = s.fired.data(),
+                           .n_ids = n_fired,
+                           .q = reinterpret_cast<const int8_t*>(s.encoded.data()),
+                           .d = reinterpret_cast<const float*>(s.encoded.data() +
+                                                               quant::q8_parts(w.grouped_encoding, n).d),
+                           .d_block = block_of(w.grouped_encoding),
+                           .column = 0,
+                           .n = spec_.n_embd,
+                           .out = partial_.as<float>() + chunk * spec_.n_embd});
 }
 
 void FeedForward::many_tokens(Call& call) {
@@ -234,6 +275,10 @@ void FeedForward::many_tokens(Call& call) {
         call.n_threads);
     if (call.weights.down) return dense_down(call);
     if (call.mode != Mode::off) list_active(call);
+    if (call.weights.is_grouped()) {
+        h_acts_.set(h_.as<float>(), spec_.n_ff, spec_.n_ff, call.n_tokens());
+        h_acts_.prepare(call.weights.grouped_encoding, call.ops, call.pool, call.n_threads);
+    }
     down_tiles(call);
 }
 
@@ -343,14 +388,15 @@ void FeedForward::list_active(Call& call) {
         call.n_tokens(), 1,
         [&](int64_t begin, int64_t end) {
             for (int64_t t = begin; t < end; ++t) {
-                float* h = h_.as<float>() + t * spec_.n_ff;
+                const float* h = h_.as<float>() + t * spec_.n_ff;
+                float* coefs = coefs_.as<float>() + t * spec_.n_ff;
                 int32_t* ids = ids_.as<int32_t>() + t * spec_.n_ff;
                 int32_t* starts = starts_.as<int32_t>() + t * (n_chunks_ + 1);
                 int32_t count = 0;
                 for (int64_t j = 0; j < spec_.n_ff; ++j) {
                     if (j % chunk_ == 0) starts[j / chunk_] = count;
                     if (h[j] == 0) continue;
-                    h[count] = h[j];
+                    coefs[count] = h[j];
                     ids[count++] = static_cast<int32_t>(j);
                 }
                 starts[n_chunks_] = count;
@@ -360,42 +406,65 @@ void FeedForward::list_active(Call& call) {
 }
 
 void FeedForward::down_tiles(Call& call) {
-    const Matrix& down = call.weights.down_t;
     const int64_t n_tiles = (spec_.n_embd + kTileColumns - 1) / kTileColumns;
     call.pool.for_each(
         n_tiles, 1,
         [&](int64_t tile, int64_t) {
             const int64_t column = tile * kTileColumns;
             const int64_t width = std::min<int64_t>(kTileColumns, spec_.n_embd - column);
-            const uint8_t* weights = down.data + row_bytes(down.type, column);
             for (int64_t t = 0; t < call.n_tokens(); ++t)
                 std::memset(call.y + t * spec_.n_embd + column, 0, static_cast<size_t>(width) * sizeof(float));
             // Chunks outside, tokens inside: the rows' pieces are read once and reused from the cache.
             for (int64_t c = 0; c < n_chunks_; ++c) {
-                const int64_t first = c * chunk_;
                 for (int64_t t = 0; t < call.n_tokens(); ++t) {
                     float partial[kTileColumns] = {};
-                    kernels::AxpyArgs args{.weights = weights,
-                                           .row_stride = down.row_stride,
-                                           .coef = h_.as<float>() + t * spec_.n_ff,
-                                           .n_rows = std::min<int64_t>(chunk_, spec_.n_ff - first),
-                                           .n = width,
-                                           .out = partial};
-                    if (call.mode == Mode::off) {
-                        args.weights += static_cast<size_t>(first) * down.row_stride;
-                        args.coef += first;
+                    if (call.weights.is_grouped()) {
+                        add_tile_grouped(call, t, c, column, width, partial);
                     } else {
-                        const int32_t* starts = starts_.as<int32_t>() + t * (n_chunks_ + 1);
-                        args.row_ids = ids_.as<int32_t>() + t * spec_.n_ff + starts[c];
-                        args.coef += starts[c];
-                        args.n_rows = starts[c + 1] - starts[c];
+                        add_tile(call, t, c, column, width, partial);
                     }
-                    down.axpy(args);
                     call.ops.add(partial, call.y + t * spec_.n_embd + column, width);
                 }
             }
         },
         call.n_threads);
+}
+
+void FeedForward::add_tile(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, float* out) {
+    const Matrix& down = call.weights.down_t;
+    const int64_t first = chunk * chunk_;
+    kernels::AxpyArgs args{.weights = down.data + row_bytes(down.type, column),
+                           .row_stride = down.row_stride,
+                           .coef = nullptr,
+                           .n_rows = std::min<int64_t>(chunk_, spec_.n_ff - first),
+                           .n = width,
+                           .out = out};
+    if (call.mode == Mode::off) {
+        args.weights += static_cast<size_t>(first) * down.row_stride;
+        args.coef = h_.as<float>() + t * spec_.n_ff + first;
+    } else {
+        const int32_t* starts = starts_.as<int32_t>() + t * (n_chunks_ + 1);
+        args.row_ids = ids_.as<int32_t>() + t * spec_.n_ff + starts[chunk];
+        args.coef = coefs_.as<float>() + t * spec_.n_ff + starts[chunk];
+        args.n_rows = starts[chunk + 1] - starts[chunk];
+    }
+    down.axpy(args);
+}
+
+void FeedForward::add_tile_grouped(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, float* out) {
+    const auto encoding = call.weights.grouped_encoding;
+    const int32_t* starts = starts_.as<int32_t>() + t * (n_chunks_ + 1);
+    const uint8_t* encoded = h_acts_.data(encoding) + static_cast<size_t>(t) * h_acts_.stride(encoding);
+    call.ops.grouped_axpy(
+        {.matrix = &call.weights.grouped,
+         .ids = ids_.as<int32_t>() + t * spec_.n_ff + starts[chunk],
+         .n_ids = starts[chunk + 1] - starts[chunk],
+         .q = reinterpret_cast<const int8_t*>(encoded),
+         .d = reinterpret_cast<const float*>(encoded + quant::q8_parts(encoding, spec_.n_ff).d),
+         .d_block = block_of(encoding),
+         .column = column,
+         .n = width,
+         .out = out});
 }
 
 }  // namespace powerinfer::engine

@@ -15,15 +15,22 @@
 #include "engine/engine.h"
 #include "engine/matrix.h"
 #include "kernels/ops.h"
+#include "quant/format.h"
 #include "model/spec.h"
 #include "plan/plan.h"
 
 namespace powerinfer::engine {
 
-/// Weights of one feed-forward. Either `down` {n_ff, n_embd} or `down_t` {n_embd, n_ff} is there; fc1 and fc2 may be.
+/// Weights of one feed-forward. The down projection is there in one of three forms: `down` {n_ff, n_embd} as ordinary
+/// files have it, `down_t` {n_embd, n_ff}, or `grouped`, blocks re-laid by neuron. fc1 and fc2 may be there.
 struct FfnWeights {
     Matrix gate, up, down, down_t, fc1, fc2;
+    kernels::GroupedMatrix grouped{};
+    quant::ActivationEncoding grouped_encoding = quant::ActivationEncoding::f32;  ///< f32: there is no `grouped`
     const float* down_bias = nullptr;  ///< [n_embd] or null
+
+    bool is_grouped() const { return grouped_encoding != quant::ActivationEncoding::f32; }
+    bool is_by_neuron() const { return down_t || is_grouped(); }
 };
 
 /// Working memory and thread-local lists, made once for all layers.
@@ -44,23 +51,28 @@ class FeedForward {
         std::vector<float> gate, up, h, logits;  // [chunk] for one token, [tile tokens][tile neurons] for many
         std::vector<int32_t> tokens;             // token list of one neuron
         std::vector<float> values;               // results of such a list
+        std::vector<uint8_t> encoded;            // h of a chunk
     };
 
     void predictor_input(Call& call, const float* residual);
     void one_token(Call& call);
     void one_token_chunk(Call& call, Scratch& scratch, int64_t chunk);
+    void add_chunk_grouped(Call& call, Scratch& scratch, int64_t chunk, int64_t n_fired);
     void many_tokens(Call& call);
     void dense_down(Call& call);
     void neuron_block(Call& call, Scratch& scratch, int64_t begin, int64_t end);
     void neuron_tile(Call& call, Scratch& scratch, int64_t begin, int64_t end, int64_t token, int64_t n_tokens);
     void list_active(Call& call);
     void down_tiles(Call& call);
+    void add_tile(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, float* out);
+    void add_tile_grouped(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, float* out);
 
     model::ModelSpec spec_;
     kernels::GateActivation activation_;
     int64_t chunk_ = 0, n_chunks_ = 0;  // neurons per chunk, number of chunks
     int64_t n_batch_;
-    AlignedBuffer h_;         // f32 [n_batch][n_ff]; after list_active() the non-zero values, packed to the left
+    AlignedBuffer h_;         // f32 [n_batch][n_ff]
+    AlignedBuffer coefs_;     // f32 [n_batch][n_ff]; its non-zero values, packed to the left
     AlignedBuffer ids_;       // i32 [n_batch][n_ff]; neurons of those values
     AlignedBuffer starts_;    // i32 [n_batch][n_chunks + 1]; where each chunk begins in ids_
     AlignedBuffer partial_;   // f32 [n_chunks][n_embd]; one token's partial sums

@@ -1,46 +1,14 @@
 #include "engine/weights.h"
 
 #include <algorithm>
-#include <cstring>
 
-#include "base/error.h"
+#include "engine/relay.h"
 
 namespace powerinfer::engine {
 namespace {
 
 const float* floats(const TensorView& view) {
     return static_cast<const float*>(view.data);
-}
-
-/// dst {n_out, n_in} = transpose of src {n_in, n_out}, elements of `T`, in squares that fit the first-level cache.
-template <class T>
-void transpose(const T* src, T* dst, int64_t n_in, int64_t n_out, ThreadPool& pool) {
-    constexpr int64_t kSquare = 64;
-    pool.for_each(n_in, kSquare, [&](int64_t begin, int64_t end) {
-        for (int64_t out = 0; out < n_out; out += kSquare) {
-            for (int64_t i = begin; i < end; ++i) {
-                for (int64_t o = out; o < std::min(out + kSquare, n_out); ++o) dst[i * n_out + o] = src[o * n_in + i];
-            }
-        }
-    });
-}
-
-/// The down projection by neuron: {n_ff, n_embd} becomes {n_embd, n_ff}, the same numbers.
-TensorView relay_down(const TensorView& down, AlignedBuffer& memory, ThreadPool& pool) {
-    memory = AlignedBuffer(down.n_bytes());
-    switch (down.type) {
-        case DType::F32:
-            transpose(static_cast<const uint32_t*>(down.data), memory.as<uint32_t>(), down.ne[0], down.ne[1], pool);
-            break;
-        case DType::F16:
-        case DType::BF16:
-            transpose(static_cast<const uint16_t*>(down.data), memory.as<uint16_t>(), down.ne[0], down.ne[1], pool);
-            break;
-        default:
-            fail(ErrorKind::unsupported, "a down projection of type {} cannot be re-laid by neuron yet: use --sparsity off",
-                 info(down.type).name);
-    }
-    return {memory.data(), down.type, {down.ne[1], down.ne[0], 1, 1}};
 }
 
 }  // namespace
@@ -76,7 +44,13 @@ Weights prepare_weights(const model::Model& model, const plan::Plan& plan, const
         if (t.fc1) w.max_rank = std::max(w.max_rank, t.fc1.ne[1]);
         if (plan.layers[i].relay_down) {
             report(progress, static_cast<double>(i) / static_cast<double>(n_layers), "re-laying the down projections by neuron");
-            layer.ffn.down_t = Matrix(relay_down(t.ffn_down, w.relaid.emplace_back(), pool), ops);
+            AlignedBuffer& memory = w.relaid.emplace_back();
+            if (is_plain(t.ffn_down.type)) {
+                layer.ffn.down_t = Matrix(transpose(t.ffn_down, memory, pool), ops);
+            } else {
+                layer.ffn.grouped = group_by_neuron(t.ffn_down, memory, pool);
+                layer.ffn.grouped_encoding = quant::format(t.ffn_down.type).activation;
+            }
         } else {
             layer.ffn.down = Matrix(t.ffn_down, ops);
             layer.ffn.down_t = Matrix(t.ffn_down_t, ops);

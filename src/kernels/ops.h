@@ -52,6 +52,37 @@ struct AxpyArgs {
 };
 using AxpyFn = void (*)(const AxpyArgs&);
 
+/// A matrix of blocks re-laid by neuron, without loss: neuron j has a row of codes, and `group` neighbouring neurons
+/// share a scale (and a minimum) per column, so that w(j, i) = scale(j / group, i) * code(j, i) - min(j / group, i).
+/// Rows are padded to a multiple of 32 columns.
+struct GroupedMatrix {
+    const uint8_t* codes;
+    size_t code_stride;     ///< bytes from neuron to neuron
+    bool packed;            ///< two codes per byte, each stored plus `zero`: of 32 columns, byte k holds k and k + 16
+    int zero;
+    const uint8_t* scales;  ///< F16 if half_scales, else F32
+    size_t scale_stride;    ///< bytes from group to group
+    bool half_scales;
+    const uint8_t* mins;    ///< as the scales, or null
+    int group;
+};
+
+/// out[i] += sum over the listed neurons j of h(j) * w(j, i), for columns [column, column + n), column a multiple of 32.
+/// h(j) = d[j / d_block] * q[j] is an encoded activation vector. Within a group products are summed as whole numbers;
+/// the groups' sums are added one after another. Neurons with q = 0 may be listed or not.
+struct GroupedArgs {
+    const GroupedMatrix* matrix;
+    int64_t first_neuron = 0;  ///< of the matrix: ids, q and d count from here; a multiple of group and d_block
+    const int32_t* ids;        ///< ascending
+    int64_t n_ids;
+    const int8_t* q;
+    const float* d;
+    int d_block;               ///< a multiple of group, or a divisor of it
+    int64_t column, n;
+    float* out;
+};
+using GroupedFn = void (*)(const GroupedArgs&);
+
 /// Positions between two updates of the running softmax.
 inline constexpr int64_t kAttentionBlock = 64;
 
@@ -81,6 +112,7 @@ struct Ops {
     std::string_view isa;  ///< "scalar", "avx2", "avx512", "neon"
     DotFn dot[kDTypeIdEnd] = {};
     AxpyFn axpy[kDTypeIdEnd] = {};
+    GroupedFn grouped_axpy = nullptr;
     void (*encode)(quant::ActivationEncoding, const float* x, void* dst, int64_t n) = nullptr;
     /// Decodes n elements of a row to f32 (embedding look-up, re-laying).
     void (*decode[kDTypeIdEnd])(const void* src, float* dst, int64_t n) = {};

@@ -32,10 +32,18 @@ void check(const model::ModelSpec& spec, Mode mode) {
              "sparsity mode 'predict' needs predictor tensors (fc1, fc2), which this model does not have: use exact or off");
 }
 
+/// Bytes of a down projection re-laid by neuron. Blocks are taken apart into codes of 4 or 8 bits and, per group of
+/// 16 or 32, scales and minima of up to 4 bytes each: an upper estimate.
+uint64_t relaid_bytes(const TensorView& down) {
+    if (info(down.type).block == 1) return down.n_bytes();
+    const auto n = static_cast<uint64_t>(down.n_elements());
+    return (8 * info(down.type).bytes <= 5 * info(down.type).block ? n / 2 : n) + n / 4;
+}
+
 /// Bytes of the working memory for one pass, as engine/scratch.h lays it out (an upper estimate).
 uint64_t scratch_bytes(const model::ModelSpec& spec, const Budget& budget) {
     const auto tokens = static_cast<uint64_t>(budget.n_batch);
-    const auto width = static_cast<uint64_t>(4 * spec.n_embd + 2 * spec.n_embd_q() + 2 * spec.n_embd_kv() + 4 * spec.n_ff);
+    const auto width = static_cast<uint64_t>(4 * spec.n_embd + 2 * spec.n_embd_q() + 2 * spec.n_embd_kv() + 5 * spec.n_ff);
     return tokens * width * sizeof(float) + static_cast<uint64_t>(spec.n_vocab) * sizeof(float);
 }
 
@@ -66,7 +74,7 @@ Plan solve(const model::Model& model, const Budget& budget) {
         LayerPlan row;
         row.mode = plan.mode;
         row.relay_down = row.mode != Mode::off && !layer.ffn_down_t;
-        if (row.relay_down) plan.relaid_bytes += layer.ffn_down.n_bytes();
+        if (row.relay_down) plan.relaid_bytes += relaid_bytes(layer.ffn_down);
         plan.layers.push_back(row);
     }
     plan.kv_bytes = 2 * static_cast<uint64_t>(spec.n_layer) * static_cast<uint64_t>(plan.n_seq) *

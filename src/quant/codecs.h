@@ -11,21 +11,10 @@
 
 namespace powerinfer::quant {
 
-void decode_block(const BlockQ4_0& block, float* x);    ///< x has 32 values
-void decode_block(const BlockQ4_1& block, float* x);    ///< x has 32 values
-void decode_block(const BlockQ5_0& block, float* x);    ///< x has 32 values
-void decode_block(const BlockQ5_1& block, float* x);    ///< x has 32 values
-void decode_block(const BlockQ8_0& block, float* x);    ///< x has 32 values
-void decode_block(const BlockQ2_K& block, float* x);    ///< x has 256 values
-void decode_block(const BlockQ3_K& block, float* x);    ///< x has 256 values
-void decode_block(const BlockQ4_K& block, float* x);    ///< x has 256 values
-void decode_block(const BlockQ5_K& block, float* x);    ///< x has 256 values
-void decode_block(const BlockQ6_K& block, float* x);    ///< x has 256 values
-void decode_block(const BlockIQ4_NL& block, float* x);  ///< x has 32 values
-void decode_block(const BlockIQ4_XS& block, float* x);  ///< x has 256 values
-void decode_block(const BlockMXFP4& block, float* x);   ///< x has 32 values
-void decode_block(const BlockTQ1_0& block, float* x);   ///< x has 256 values
-void decode_block(const BlockTQ2_0& block, float* x);   ///< x has 256 values
+struct CodedFormat;
+
+/// x[0..n) = the values of n elements; n is a multiple of the block size.
+void decode_blocks(const CodedFormat& format, const void* src, float* x, int64_t n);
 
 void encode_block(const float* x, const float* importance, BlockQ4_0& block);
 void encode_block(const float* x, const float* importance, BlockQ4_1& block);

@@ -1,7 +1,9 @@
-// Every block format back to floats, written as the layout drawings in the block headers read.
+// Every block format taken apart into codes, scales and minima, written as the layout drawings in the block headers
+// read. The decoders to floats follow from that.
 #include <bit>
 
 #include "base/half.h"
+#include "quant/coded.h"
 #include "quant/codecs.h"
 #include "quant/scales6.h"
 
@@ -32,114 +34,131 @@ int trit(uint8_t byte, int n) {
     return ((byte * kPower[n] & 255) * 3) >> 8;
 }
 
-}  // namespace
-
-void decode_block(const BlockQ4_0& block, float* x) {
-    const float d = f16_to_f32(block.d);
-    for (int i = 0; i < 32; ++i) x[i] = d * static_cast<float>(nibble32(block.qs, i) - 8);
+/// One scale and minimum for a whole block.
+void set_scale(CodedBlock& out, float scale, float min = 0) {
+    out.scale[0] = scale;
+    out.min[0] = min;
 }
 
-void decode_block(const BlockQ4_1& block, float* x) {
-    const float d = f16_to_f32(block.d), m = f16_to_f32(block.m);
-    for (int i = 0; i < 32; ++i) x[i] = d * static_cast<float>(nibble32(block.qs, i)) + m;
+int8_t code(int q) {
+    return static_cast<int8_t>(q);
 }
 
-void decode_block(const BlockQ5_0& block, float* x) {
-    const float d = f16_to_f32(block.d);
+void take_apart(const BlockQ4_0& block, CodedBlock& out) {
+    set_scale(out, f16_to_f32(block.d));
+    for (int i = 0; i < 32; ++i) out.code[i] = code(nibble32(block.qs, i) - 8);
+}
+
+void take_apart(const BlockQ4_1& block, CodedBlock& out) {
+    set_scale(out, f16_to_f32(block.d), -f16_to_f32(block.m));
+    for (int i = 0; i < 32; ++i) out.code[i] = code(nibble32(block.qs, i));
+}
+
+void take_apart(const BlockQ5_0& block, CodedBlock& out) {
+    set_scale(out, f16_to_f32(block.d));
     for (int i = 0; i < 32; ++i) {
         const int high = (block.qh >> i) & 1;
-        x[i] = d * static_cast<float>(nibble32(block.qs, i) + 16 * high - 16);
+        out.code[i] = code(nibble32(block.qs, i) + 16 * high - 16);
     }
 }
 
-void decode_block(const BlockQ5_1& block, float* x) {
-    const float d = f16_to_f32(block.d), m = f16_to_f32(block.m);
+void take_apart(const BlockQ5_1& block, CodedBlock& out) {
+    set_scale(out, f16_to_f32(block.d), -f16_to_f32(block.m));
     for (int i = 0; i < 32; ++i) {
         const int high = (block.qh >> i) & 1;
-        x[i] = d * static_cast<float>(nibble32(block.qs, i) + 16 * high) + m;
+        out.code[i] = code(nibble32(block.qs, i) + 16 * high);
     }
 }
 
-void decode_block(const BlockQ8_0& block, float* x) {
-    const float d = f16_to_f32(block.d);
-    for (int i = 0; i < 32; ++i) x[i] = d * static_cast<float>(block.qs[i]);
+void take_apart(const BlockQ8_0& block, CodedBlock& out) {
+    set_scale(out, f16_to_f32(block.d));
+    for (int i = 0; i < 32; ++i) out.code[i] = block.qs[i];
 }
 
-void decode_block(const BlockQ2_K& block, float* x) {
+void take_apart(const BlockQ2_K& block, CodedBlock& out) {
     const float d = f16_to_f32(block.d), dmin = f16_to_f32(block.dmin);
-    for (int i = 0; i < 256; ++i) {
-        const uint8_t scale = block.scales[i / 16];
-        x[i] = d * static_cast<float>(scale & 15) * static_cast<float>(two_bits(block.qs, i)) -
-               dmin * static_cast<float>(scale >> 4);
+    for (int k = 0; k < 16; ++k) {
+        out.scale[k] = d * static_cast<float>(block.scales[k] & 15);
+        out.min[k] = dmin * static_cast<float>(block.scales[k] >> 4);
     }
+    for (int i = 0; i < 256; ++i) out.code[i] = code(two_bits(block.qs, i));
 }
 
-void decode_block(const BlockQ3_K& block, float* x) {
+void take_apart(const BlockQ3_K& block, CodedBlock& out) {
     const float d = f16_to_f32(block.d);
+    for (int k = 0; k < 16; ++k) {
+        out.scale[k] = d * static_cast<float>(scale6(block.scales, k) - 32);
+        out.min[k] = 0;
+    }
     for (int i = 0; i < 256; ++i) {
         const int high = (block.hmask[i % 32] >> (i / 32)) & 1;
-        const int q = two_bits(block.qs, i) + 4 * high - 4;
-        x[i] = d * static_cast<float>(scale6(block.scales, i / 16) - 32) * static_cast<float>(q);
+        out.code[i] = code(two_bits(block.qs, i) + 4 * high - 4);
     }
 }
 
-void decode_block(const BlockQ4_K& block, float* x) {
-    const float d = f16_to_f32(block.d), dmin = f16_to_f32(block.dmin);
-    for (int i = 0; i < 256; ++i) {
-        const ScaleMin s = scale_min6(block.scales, i / 32);
-        x[i] = d * static_cast<float>(s.scale) * static_cast<float>(nibble256(block.qs, i)) -
-               dmin * static_cast<float>(s.min);
+void set_scales_and_mins(const uint8_t* packed, uint16_t d_bits, uint16_t dmin_bits, CodedBlock& out) {
+    const float d = f16_to_f32(d_bits), dmin = f16_to_f32(dmin_bits);
+    for (int g = 0; g < 8; ++g) {
+        const ScaleMin s = scale_min6(packed, g);
+        out.scale[g] = d * static_cast<float>(s.scale);
+        out.min[g] = dmin * static_cast<float>(s.min);
     }
 }
 
-void decode_block(const BlockQ5_K& block, float* x) {
-    const float d = f16_to_f32(block.d), dmin = f16_to_f32(block.dmin);
+void take_apart(const BlockQ4_K& block, CodedBlock& out) {
+    set_scales_and_mins(block.scales, block.d, block.dmin, out);
+    for (int i = 0; i < 256; ++i) out.code[i] = code(nibble256(block.qs, i));
+}
+
+void take_apart(const BlockQ5_K& block, CodedBlock& out) {
+    set_scales_and_mins(block.scales, block.d, block.dmin, out);
     for (int i = 0; i < 256; ++i) {
-        const ScaleMin s = scale_min6(block.scales, i / 32);
         const int high = (block.qh[i % 32] >> (i / 32)) & 1;
-        x[i] = d * static_cast<float>(s.scale) * static_cast<float>(nibble256(block.qs, i) + 16 * high) -
-               dmin * static_cast<float>(s.min);
+        out.code[i] = code(nibble256(block.qs, i) + 16 * high);
     }
 }
 
-void decode_block(const BlockQ6_K& block, float* x) {
+void take_apart(const BlockQ6_K& block, CodedBlock& out) {
     const float d = f16_to_f32(block.d);
+    for (int k = 0; k < 16; ++k) {
+        out.scale[k] = d * static_cast<float>(block.scales[k]);
+        out.min[k] = 0;
+    }
     for (int i = 0; i < 256; ++i) {
         const int j = i % 128 / 32;
         const int byte = block.ql[64 * (i / 128) + 32 * (j & 1) + i % 32];
-        const int q = (j < 2 ? byte & 15 : byte >> 4) + 16 * two_bits(block.qh, i) - 32;
-        x[i] = d * static_cast<float>(block.scales[i / 16]) * static_cast<float>(q);
+        out.code[i] = code((j < 2 ? byte & 15 : byte >> 4) + 16 * two_bits(block.qh, i) - 32);
     }
 }
 
-void decode_block(const BlockIQ4_NL& block, float* x) {
-    const float d = f16_to_f32(block.d);
-    for (int i = 0; i < 32; ++i) x[i] = d * static_cast<float>(kIq4Table[nibble32(block.qs, i)]);
+void take_apart(const BlockIQ4_NL& block, CodedBlock& out) {
+    set_scale(out, f16_to_f32(block.d));
+    for (int i = 0; i < 32; ++i) out.code[i] = code(kIq4Table[nibble32(block.qs, i)]);
 }
 
-void decode_block(const BlockIQ4_XS& block, float* x) {
+void take_apart(const BlockIQ4_XS& block, CodedBlock& out) {
     const float d = f16_to_f32(block.d);
-    for (int i = 0; i < 256; ++i) {
-        const int g = i / 32;
+    for (int g = 0; g < 8; ++g) {
         const int low = g % 2 == 0 ? block.scales_l[g / 2] & 15 : block.scales_l[g / 2] >> 4;
-        const int scale = low + 16 * ((block.scales_h >> 2 * g) & 3) - 32;
-        x[i] = d * static_cast<float>(scale) *
-               static_cast<float>(kIq4Table[nibble32(block.qs + 16 * g, i % 32)]);
+        out.scale[g] = d * static_cast<float>(low + 16 * ((block.scales_h >> 2 * g) & 3) - 32);
+        out.min[g] = 0;
     }
+    for (int i = 0; i < 256; ++i) out.code[i] = code(kIq4Table[nibble32(block.qs + 16 * (i / 32), i % 32)]);
 }
 
-void decode_block(const BlockMXFP4& block, float* x) {
+void take_apart(const BlockMXFP4& block, CodedBlock& out) {
     // 2^(e - 128) from its bits; the two smallest are below the normal range of f32.
     const uint32_t bits = block.e < 2 ? 0x00200000u << block.e : static_cast<uint32_t>(block.e - 1) << 23;
-    const float d = std::bit_cast<float>(bits);
-    for (int i = 0; i < 32; ++i) x[i] = d * static_cast<float>(kMxfp4Table[nibble32(block.qs, i)]);
+    set_scale(out, std::bit_cast<float>(bits));
+    for (int i = 0; i < 32; ++i) out.code[i] = code(kMxfp4Table[nibble32(block.qs, i)]);
 }
 
-void decode_block(const BlockTQ1_0& block, float* x) {
-    const float d = f16_to_f32(block.d);
+void take_apart(const BlockTQ1_0& block, CodedBlock& out) {
+    set_scale(out, f16_to_f32(block.d));
+    int8_t* next = out.code;
     const auto run = [&](const uint8_t* bytes, int n_bytes, int n_digits) {
         for (int n = 0; n < n_digits; ++n) {
-            for (int b = 0; b < n_bytes; ++b) *x++ = d * static_cast<float>(trit(bytes[b], n) - 1);
+            for (int b = 0; b < n_bytes; ++b) *next++ = code(trit(bytes[b], n) - 1);
         }
     };
     run(block.qs, 32, 5);
@@ -147,9 +166,52 @@ void decode_block(const BlockTQ1_0& block, float* x) {
     run(block.qh, 4, 4);
 }
 
-void decode_block(const BlockTQ2_0& block, float* x) {
-    const float d = f16_to_f32(block.d);
-    for (int i = 0; i < 256; ++i) x[i] = d * static_cast<float>(two_bits(block.qs, i) - 1);
+void take_apart(const BlockTQ2_0& block, CodedBlock& out) {
+    set_scale(out, f16_to_f32(block.d));
+    for (int i = 0; i < 256; ++i) out.code[i] = code(two_bits(block.qs, i) - 1);
+}
+
+template <class Block>
+void take_block_apart(const void* block, CodedBlock& out) {
+    take_apart(*static_cast<const Block*>(block), out);
+}
+
+constexpr CodedFormat kCoded[] = {
+    {DType::Q4_0, 32, 32, false, -8, 7, true, take_block_apart<BlockQ4_0>},
+    {DType::Q4_1, 32, 32, true, 0, 15, true, take_block_apart<BlockQ4_1>},
+    {DType::Q5_0, 32, 32, false, -16, 15, true, take_block_apart<BlockQ5_0>},
+    {DType::Q5_1, 32, 32, true, 0, 31, true, take_block_apart<BlockQ5_1>},
+    {DType::Q8_0, 32, 32, false, -128, 127, true, take_block_apart<BlockQ8_0>},
+    {DType::Q2_K, 256, 16, true, 0, 3, false, take_block_apart<BlockQ2_K>},
+    {DType::Q3_K, 256, 16, false, -4, 3, false, take_block_apart<BlockQ3_K>},
+    {DType::Q4_K, 256, 32, true, 0, 15, false, take_block_apart<BlockQ4_K>},
+    {DType::Q5_K, 256, 32, true, 0, 31, false, take_block_apart<BlockQ5_K>},
+    {DType::Q6_K, 256, 16, false, -32, 31, false, take_block_apart<BlockQ6_K>},
+    {DType::IQ4_NL, 32, 32, false, -127, 113, true, take_block_apart<BlockIQ4_NL>},
+    {DType::IQ4_XS, 256, 32, false, -127, 113, false, take_block_apart<BlockIQ4_XS>},
+    {DType::MXFP4, 32, 32, false, -12, 12, false, take_block_apart<BlockMXFP4>},
+    {DType::TQ1_0, 256, 256, false, -1, 1, true, take_block_apart<BlockTQ1_0>},
+    {DType::TQ2_0, 256, 256, false, -1, 2, true, take_block_apart<BlockTQ2_0>},
+};
+
+}  // namespace
+
+const CodedFormat* find_coded_format(DType type) {
+    for (const CodedFormat& row : kCoded) {
+        if (row.type == type) return &row;
+    }
+    return nullptr;
+}
+
+void decode_blocks(const CodedFormat& format, const void* src, float* x, int64_t n) {
+    const auto* block = static_cast<const uint8_t*>(src);
+    const auto size = static_cast<size_t>(info(format.type).bytes);
+    CodedBlock parts;
+    for (int64_t at = 0; at < n; at += format.block, block += size) {
+        format.take_apart(block, parts);
+        for (int i = 0; i < format.block; ++i)
+            x[at + i] = parts.scale[i / format.group] * static_cast<float>(parts.code[i]) - parts.min[i / format.group];
+    }
 }
 
 }  // namespace powerinfer::quant

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "quant/coded.h"
 #include "quant/codecs.h"
 
 namespace powerinfer::quant {
@@ -40,10 +41,10 @@ void encode_half(const float* src, void* dst, int64_t n, const float*) {
     for (int64_t i = 0; i < n; ++i) store(narrow(src[i]), dst, i);
 }
 
-template <class Block, int block_size>
+template <DType type>
 void decode_row(const void* src, float* dst, int64_t n) {
-    const auto* blocks = static_cast<const Block*>(src);
-    for (int64_t b = 0; b < n / block_size; ++b) decode_block(blocks[b], dst + b * block_size);
+    static const CodedFormat& coded = *find_coded_format(type);
+    decode_blocks(coded, src, dst, n);
 }
 
 template <class Block, int block_size>
@@ -55,9 +56,9 @@ void encode_row(const float* src, void* dst, int64_t n, const float* importance)
     }
 }
 
-template <class Block, int block_size>
-constexpr Format row_of(DType type, ActivationEncoding activation) {
-    return {type, activation, decode_row<Block, block_size>, encode_row<Block, block_size>};
+template <DType type, class Block, int block_size>
+constexpr Format row_of(ActivationEncoding activation) {
+    return {type, activation, decode_row<type>, encode_row<Block, block_size>};
 }
 
 using enum ActivationEncoding;
@@ -66,21 +67,21 @@ constexpr Format kFormats[] = {
     {DType::F32, f32, decode_f32, encode_f32},
     {DType::F16, f32, decode_half<f16_to_f32>, encode_half<f32_to_f16>},
     {DType::BF16, f32, decode_half<bf16_to_f32>, encode_half<f32_to_bf16>},
-    row_of<BlockQ4_0, 32>(DType::Q4_0, q8_32),
-    row_of<BlockQ4_1, 32>(DType::Q4_1, q8_32),
-    row_of<BlockQ5_0, 32>(DType::Q5_0, q8_32),
-    row_of<BlockQ5_1, 32>(DType::Q5_1, q8_32),
-    row_of<BlockQ8_0, 32>(DType::Q8_0, q8_32),
-    row_of<BlockQ2_K, 256>(DType::Q2_K, q8_256),
-    row_of<BlockQ3_K, 256>(DType::Q3_K, q8_256),
-    row_of<BlockQ4_K, 256>(DType::Q4_K, q8_256),
-    row_of<BlockQ5_K, 256>(DType::Q5_K, q8_256),
-    row_of<BlockQ6_K, 256>(DType::Q6_K, q8_256),
-    row_of<BlockIQ4_NL, 32>(DType::IQ4_NL, q8_32),
-    row_of<BlockIQ4_XS, 256>(DType::IQ4_XS, q8_256),
-    row_of<BlockMXFP4, 32>(DType::MXFP4, q8_32),
-    row_of<BlockTQ1_0, 256>(DType::TQ1_0, q8_256),
-    row_of<BlockTQ2_0, 256>(DType::TQ2_0, q8_256),
+    row_of<DType::Q4_0, BlockQ4_0, 32>(q8_32),
+    row_of<DType::Q4_1, BlockQ4_1, 32>(q8_32),
+    row_of<DType::Q5_0, BlockQ5_0, 32>(q8_32),
+    row_of<DType::Q5_1, BlockQ5_1, 32>(q8_32),
+    row_of<DType::Q8_0, BlockQ8_0, 32>(q8_32),
+    row_of<DType::Q2_K, BlockQ2_K, 256>(q8_256),
+    row_of<DType::Q3_K, BlockQ3_K, 256>(q8_256),
+    row_of<DType::Q4_K, BlockQ4_K, 256>(q8_256),
+    row_of<DType::Q5_K, BlockQ5_K, 256>(q8_256),
+    row_of<DType::Q6_K, BlockQ6_K, 256>(q8_256),
+    row_of<DType::IQ4_NL, BlockIQ4_NL, 32>(q8_32),
+    row_of<DType::IQ4_XS, BlockIQ4_XS, 256>(q8_256),
+    row_of<DType::MXFP4, BlockMXFP4, 32>(q8_32),
+    row_of<DType::TQ1_0, BlockTQ1_0, 256>(q8_256),
+    row_of<DType::TQ2_0, BlockTQ2_0, 256>(q8_256),
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ Ops scalar_table() {
     Ops table;
     table.isa = "scalar";
     scalar::add_matrix(table);
+    scalar::add_grouped(table);
     scalar::add_vector(table);
     scalar::add_attention(table);
     return table;
@@ -30,6 +31,7 @@ Ops avx2_table() {
     avx2::add_dot_q8_32(table);
     avx2::add_dot_q8_256(table);
     avx2::add_axpy(table);
+    avx2::add_grouped(table);
     avx2::add_vector(table);
     avx2::add_attention(table);
     return table;
@@ -42,6 +44,7 @@ Ops avx512_table() {
     avx512::add_dot_q8_32(table);
     avx512::add_dot_q8_256(table);
     avx512::add_axpy(table);
+    avx2::add_grouped(table);  // a processor with AVX-512 runs these too; they wait for memory
     avx512::add_vector(table);
     avx512::add_attention(table);
     return table;

@@ -11,12 +11,14 @@
 namespace powerinfer::kernels {
 
 namespace scalar {
+void add_grouped(Ops& ops);
 void add_matrix(Ops& ops);
 void add_vector(Ops& ops);
 void add_attention(Ops& ops);
 }  // namespace scalar
 
 namespace avx2 {
+void add_grouped(Ops& ops);
 void add_dot_float(Ops& ops);
 void add_dot_q8_32(Ops& ops);
 void add_dot_q8_256(Ops& ops);
