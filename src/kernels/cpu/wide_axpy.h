@@ -17,11 +17,12 @@ namespace {
 
 /// Rows per pass over `out`.
 constexpr int kAxpyRows = 4;
-constexpr size_t kAxpyAhead = 1024;
+/// Bytes that rows are asked for ahead of their use.
+constexpr size_t kAxpyAhead = 2048;
 
 /// The next rows of the list whose coefficient is not zero.
 struct AxpyRows {
-    const uint8_t* row[kAxpyRows];
+    const uint8_t* row[kAxpyRows];  ///< past `count`, any that may be asked for
     float coef[kAxpyRows];
     int count = 0;
 
@@ -33,15 +34,19 @@ struct AxpyRows {
             row[count] = a.weights + static_cast<size_t>(a.row_ids ? a.row_ids[r] : r) * a.row_stride;
             coef[count++] = a.coef[r];
         }
+        for (int i = count; i < kAxpyRows; ++i) row[i] = a.weights;
     }
-    void prefetch_start() const {
-        for (int i = 0; i < count; ++i) {
-            for (size_t at = 0; at < kAxpyAhead; at += 64)
-                _mm_prefetch(reinterpret_cast<const char*>(row[i] + at), _MM_HINT_T1);
+    /// Asks for the line that lies kAxpyAhead bytes after `at` in every row, or in the next rows where these
+    /// end.
+    template <int R>
+    KERNEL_INLINE void prefetch(size_t at, size_t row_bytes, const AxpyRows& next) const {
+        const size_t ahead = at + kAxpyAhead;
+        const bool here = ahead < row_bytes;
+        const size_t offset = here ? ahead : ahead - row_bytes;
+        for (int i = 0; i < R; ++i) {
+            const uint8_t* from = here ? row[i] : next.row[i];
+            _mm_prefetch(reinterpret_cast<const char*>(from + offset), _MM_HINT_T1);
         }
-    }
-    void prefetch(int i, size_t at) const {
-        _mm_prefetch(reinterpret_cast<const char*>(row[i] + at + kAxpyAhead), _MM_HINT_T0);
     }
 };
 
@@ -54,19 +59,18 @@ void for_each_pass(const AxpyArgs& a) {
     while (next.count > 0) {
         rows = next;
         next.take(a, r);
-        next.prefetch_start();
         switch (rows.count) {
             case 4:
-                Pass::template run<4>(rows, a.n, a.out);
+                Pass::template run<4>(rows, next, a.n, a.out);
                 break;
             case 3:
-                Pass::template run<3>(rows, a.n, a.out);
+                Pass::template run<3>(rows, next, a.n, a.out);
                 break;
             case 2:
-                Pass::template run<2>(rows, a.n, a.out);
+                Pass::template run<2>(rows, next, a.n, a.out);
                 break;
             default:
-                Pass::template run<1>(rows, a.n, a.out);
+                Pass::template run<1>(rows, next, a.n, a.out);
                 break;
         }
     }
@@ -75,15 +79,17 @@ void for_each_pass(const AxpyArgs& a) {
 template <class W, class E>
 struct FloatPass {
     template <int R>
-    static void run(const AxpyRows& rows, int64_t n, float* out) {
+    static void run(const AxpyRows& rows, const AxpyRows& next, int64_t n, float* out) {
         using Stored = typename E::Stored;
         const Stored* w[R];
         for (int r = 0; r < R; ++r) w[r] = reinterpret_cast<const Stored*>(rows.row[r]);
+        const size_t row_bytes = static_cast<size_t>(n) * sizeof(Stored);
         int64_t i = 0;
         for (; i + 16 <= n; i += 16) {
+            const size_t at = static_cast<size_t>(i) * sizeof(Stored);
+            if (at % 64 == 0) rows.prefetch<R>(at, row_bytes, next);
             auto y = W::load(out + i);
             for (int r = 0; r < R; ++r) {
-                rows.prefetch(r, static_cast<size_t>(i) * sizeof(Stored));
                 y = W::fma(W::set(rows.coef[r]), E::template load<W>(w[r] + i), y);
             }
             W::store(out + i, y);
@@ -98,38 +104,40 @@ struct FloatPass {
     }
 };
 
-struct RowQ8_0 {
+struct AxpyQ8_0 {
     using Block = quant::BlockQ8_0;
-    static void codes(const Block& b, __m128i& first, __m128i& second) {
-        first = load_16(b.qs);
-        second = load_16(b.qs + 16);
+    template <class W>
+    KERNEL_INLINE static void values(const Block& b, typename W::F& first, typename W::F& second) {
+        first = W::from_int8(load_16(b.qs));
+        second = W::from_int8(load_16(b.qs + 16));
     }
 };
 
-struct RowQ4_0 {
+struct AxpyQ4_0 {
     using Block = quant::BlockQ4_0;
-    static void codes(const Block& b, __m128i& first, __m128i& second) {
-        const __m128i nibbles = load_16(b.qs), mask = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
-        first = _mm_sub_epi8(_mm_and_si128(nibbles, mask), eight);
-        second = _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(nibbles, 4), mask), eight);
+    template <class W>
+    KERNEL_INLINE static void values(const Block& b, typename W::F& first, typename W::F& second) {
+        W::nibbles_less_8(load_16(b.qs), first, second);
     }
 };
 
 template <class W, class Row>
 struct BlockPass {
     template <int R>
-    static void run(const AxpyRows& rows, int64_t n, float* out) {
+    static void run(const AxpyRows& rows, const AxpyRows& next, int64_t n, float* out) {
+        constexpr int64_t kStep = 70 / sizeof(typename Row::Block);  // blocks in about one cache line
+        const size_t row_bytes = static_cast<size_t>(n / 32) * sizeof(typename Row::Block);
         for (int64_t b = 0; b < n / 32; ++b) {
             const size_t at = static_cast<size_t>(b) * sizeof(typename Row::Block);
+            if (b % kStep == 0) rows.prefetch<R>(at, row_bytes, next);
             auto y0 = W::load(out + 32 * b), y1 = W::load(out + 32 * b + 16);
             for (int r = 0; r < R; ++r) {
-                rows.prefetch(r, at);
                 const auto& block = *reinterpret_cast<const typename Row::Block*>(rows.row[r] + at);
-                __m128i first, second;
-                Row::codes(block, first, second);
+                typename W::F first, second;
+                Row::template values<W>(block, first, second);
                 const auto scale = W::set(rows.coef[r] * _cvtsh_ss(block.d));
-                y0 = W::fma(scale, W::from_int8(first), y0);
-                y1 = W::fma(scale, W::from_int8(second), y1);
+                y0 = W::fma(scale, first, y0);
+                y1 = W::fma(scale, second, y1);
             }
             W::store(out + 32 * b, y0);
             W::store(out + 32 * b + 16, y1);
@@ -144,18 +152,19 @@ void axpy_blocks(const AxpyArgs& a) {
     constexpr int kSize = Row::kSize;
     alignas(64) int8_t code[kSize];
     float scale[kSize / 16], min[kSize / 16];
+    const size_t row_bytes = static_cast<size_t>(a.n / kSize) * sizeof(Block);
     AxpyRows rows, next;
     int64_t r = 0;
     next.take(a, r);
     while (next.count > 0) {
         rows = next;
         next.take(a, r);
-        next.prefetch_start();
         for (int i = 0; i < rows.count; ++i) {
             const auto coef = W::set(rows.coef[i]);
             for (int64_t b = 0; b < a.n / kSize; ++b) {
                 const size_t at = static_cast<size_t>(b) * sizeof(Block);
-                for (size_t line = 0; line < sizeof(Block); line += 64) rows.prefetch(i, at + line);
+                for (size_t line = 0; i == 0 && line < sizeof(Block); line += 64)
+                    rows.prefetch<kAxpyRows>(at + line, row_bytes, next);
                 Row::unpack(*reinterpret_cast<const Block*>(rows.row[i] + at), code, scale, min);
                 float* out = a.out + b * kSize;
                 for (int k = 0; k < kSize / 16; ++k) {
@@ -178,8 +187,8 @@ void add_axpys(Ops& ops) {
     set(DType::F32, for_each_pass<FloatPass<W, ElementF32>>);
     set(DType::F16, for_each_pass<FloatPass<W, ElementF16>>);
     set(DType::BF16, for_each_pass<FloatPass<W, ElementBF16>>);
-    set(DType::Q8_0, for_each_pass<BlockPass<W, RowQ8_0>>);
-    set(DType::Q4_0, for_each_pass<BlockPass<W, RowQ4_0>>);
+    set(DType::Q8_0, for_each_pass<BlockPass<W, AxpyQ8_0>>);
+    set(DType::Q4_0, for_each_pass<BlockPass<W, AxpyQ4_0>>);
     set(DType::Q4_1, axpy_blocks<W, RowQ4_1>);
     set(DType::Q5_0, axpy_blocks<W, RowQ5_0>);
     set(DType::Q5_1, axpy_blocks<W, RowQ5_1>);

@@ -13,7 +13,7 @@ namespace powerinfer::kernels {
 namespace {
 
 /// Bytes that rows are asked for ahead of their use.
-constexpr size_t kFloatAhead = 1024;
+constexpr size_t kFloatAhead = 2048;
 
 inline const uint8_t* row_of(const DotArgs& a, int64_t r) {
     if (r >= a.n_rows) r = a.n_rows - 1;
@@ -29,17 +29,30 @@ void dot_tile(const DotArgs& a, int64_t r0, int64_t t0) {
         const size_t token = static_cast<size_t>(a.token_ids ? a.token_ids[t0 + t] : t0 + t);
         x[t] = reinterpret_cast<const float*>(a.acts + token * a.act_stride);
     }
+    [[maybe_unused]] const uint8_t* next[R];
+    for (int r = 0; r < R; ++r) next[r] = row_of(a, r0 + R + r);
     typename W::F acc[R][T];
     for (int r = 0; r < R; ++r) {
         for (int t = 0; t < T; ++t) acc[r][t] = W::zero();
     }
+    const size_t row_bytes = static_cast<size_t>(a.n) * sizeof(typename E::Stored);
     int64_t i = 0;
-    const auto ahead = static_cast<int64_t>(kFloatAhead / sizeof(typename E::Stored));
     for (; i + 16 <= a.n; i += 16) {
+        if constexpr (T == 1) {
+            // Once per line: what lies ahead in these rows, or in the next of the list where these end.
+            const size_t ahead = static_cast<size_t>(i) * sizeof(typename E::Stored) + kFloatAhead;
+            if (ahead % 64 == 0) {
+                const bool here = ahead < row_bytes;
+                for (int r = 0; r < R; ++r) {
+                    const uint8_t* row = here ? reinterpret_cast<const uint8_t*>(w[r]) : next[r];
+                    _mm_prefetch(reinterpret_cast<const char*>(row + (here ? ahead : ahead - row_bytes)),
+                                 _MM_HINT_T1);
+                }
+            }
+        }
         typename W::F xv[T];
         for (int t = 0; t < T; ++t) xv[t] = W::load(x[t] + i);
         for (int r = 0; r < R; ++r) {
-            if constexpr (T == 1) _mm_prefetch(reinterpret_cast<const char*>(w[r] + i + ahead), _MM_HINT_T0);
             const auto wv = E::template load<W>(w[r] + i);
             for (int t = 0; t < T; ++t) acc[r][t] = W::fma(wv, xv[t], acc[r][t]);
         }
@@ -68,14 +81,7 @@ void dot_float(const DotArgs& a) {
     constexpr int kRows = 4;  // with one token, enough independent sums to hide the latency of the additions
     int64_t r = 0;
     if (a.n_tokens == 1) {
-        for (; r + kRows <= a.n_rows; r += kRows) {
-            for (int i = 0; i < kRows; ++i) {  // the start of the next rows of the list
-                const uint8_t* next = row_of(a, r + kRows + i);
-                for (size_t at = 0; at < kFloatAhead; at += 64)
-                    _mm_prefetch(reinterpret_cast<const char*>(next + at), _MM_HINT_T1);
-            }
-            dot_tile<W, E, kRows, 1>(a, r, 0);
-        }
+        for (; r + kRows <= a.n_rows; r += kRows) dot_tile<W, E, kRows, 1>(a, r, 0);
     } else {
         for (; r + W::kTileRows <= a.n_rows; r += W::kTileRows) dot_rows<W, E, W::kTileRows>(a, r);
     }
