@@ -52,21 +52,24 @@ void rates(benchmark::State& state, double bytes, double operations) {
     state.counters["GOP/s"] = Counter(operations / 1e9, Counter::kIsIterationInvariantRate);
 }
 
-/// Plain reading with four streams per thread, which memory serves faster than one.
+/// Plain reading the way memory serves fastest here: four neighbouring streams of 8 KiB, fetched ahead.
 void BM_ReadBandwidth(benchmark::State& state, int n_threads) {
-    constexpr size_t kStreams = 4, kWords = 8;  // per line
+    typedef uint64_t Line __attribute__((vector_size(64), aligned(16)));
+    constexpr size_t kStreams = 4, kStreamLines = 8192 / sizeof(Line), kAhead = 2048 / sizeof(Line);
     const auto& bytes = memory(kReadBytes);
-    const size_t words = kReadBytes / sizeof(uint64_t) / static_cast<size_t>(n_threads) / kStreams;
+    const size_t lines = kReadBytes / sizeof(Line) / static_cast<size_t>(n_threads);
     for (auto _ : state) {
         pool(n_threads).run([&](int thread) {
-            const auto* p = reinterpret_cast<const uint64_t*>(bytes.data()) +
-                            static_cast<size_t>(thread) * words * kStreams;
-            uint64_t sum[kWords] = {};
-            for (size_t i = 0; i + kWords <= words; i += kWords) {
-                for (size_t s = 0; s < kStreams; ++s) {
-                    const uint64_t* line = p + s * words + i;
-                    __builtin_prefetch(line + 256);
-                    for (size_t j = 0; j < kWords; ++j) sum[j] += line[j];
+            const auto* p = reinterpret_cast<const Line*>(bytes.data()) + static_cast<size_t>(thread) * lines;
+            Line sum[kStreams] = {};
+            for (size_t group = 0; group < lines; group += kStreams * kStreamLines) {
+                for (size_t i = 0; i < kStreamLines; ++i) {
+                    const size_t ahead =
+                        i + kAhead < kStreamLines ? i + kAhead : i + kAhead + (kStreams - 1) * kStreamLines;
+                    for (size_t s = 0; s < kStreams; ++s) {
+                        __builtin_prefetch(p + group + s * kStreamLines + ahead, 0, 2);
+                        sum[s] += p[group + s * kStreamLines + i];
+                    }
                 }
             }
             benchmark::DoNotOptimize(sum);

@@ -38,26 +38,19 @@ KERNEL_INLINE typename V::F step32(const Unpacked32<V>& u, const int8_t* q, floa
 template <class V, class Format>
 void dot32_one_token(const DotArgs& a, const RowGroup<V>& rows, size_t row_bytes) {
     constexpr size_t kBytes = sizeof(typename Format::Block);
-    constexpr int kStep = static_cast<int>(70 / kBytes);  // blocks in about one cache line
     const quant::Q8Parts parts = quant::q8_parts(quant::ActivationEncoding::q8_32, a.n);
     const uint8_t* act = act_of(a, 0);
     const auto* q = reinterpret_cast<const int8_t*>(act);
     const auto* d = reinterpret_cast<const float*>(act + parts.d);
     const auto* sum = reinterpret_cast<const int32_t*>(act + parts.sum);
     typename V::F acc = V::zero();
-    const auto step = [&](int64_t b, size_t at) {
+    size_t at = 0;
+    for (int64_t b = 0; b < a.n / 32; ++b, at += kBytes) {
+        if (at % 64 < kBytes) rows.prefetch(at - at % 64, row_bytes);  // once per 64 bytes
         Unpacked32<V> u;
         unpack32<V, Format>(rows.row, at, u);
         acc = step32<V, Format>(u, q + 32 * b, d[b], sum[b], acc);
-    };
-    int64_t b = 0;
-    size_t at = 0;
-    for (; b + kStep <= a.n / 32; b += kStep, at += kStep * kBytes) {
-        rows.prefetch(at, row_bytes);
-#pragma GCC unroll 4
-        for (int i = 0; i < kStep; ++i) step(b + i, at + static_cast<size_t>(i) * kBytes);
     }
-    for (; b < a.n / 32; ++b, at += kBytes) step(b, at);
     V::store(a.out, acc, rows.count);
 }
 

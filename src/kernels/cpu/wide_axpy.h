@@ -125,17 +125,24 @@ template <class W, class Row>
 struct BlockPass {
     template <int R>
     static void run(const AxpyRows& rows, const AxpyRows& next, int64_t n, float* out) {
-        constexpr int64_t kStep = 70 / sizeof(typename Row::Block);  // blocks in about one cache line
-        const size_t row_bytes = static_cast<size_t>(n / 32) * sizeof(typename Row::Block);
+        constexpr size_t kBytes = sizeof(typename Row::Block);
+        const size_t row_bytes = static_cast<size_t>(n / 32) * kBytes;
+        const uint8_t* row[R];  // copies, which stores to `out` cannot alias
+        float coef[R];
+        for (int r = 0; r < R; ++r) {
+            row[r] = rows.row[r];
+            coef[r] = rows.coef[r];
+        }
         for (int64_t b = 0; b < n / 32; ++b) {
-            const size_t at = static_cast<size_t>(b) * sizeof(typename Row::Block);
-            if (b % kStep == 0) rows.prefetch<R>(at, row_bytes, next);
+            const size_t at = static_cast<size_t>(b) * kBytes;
+            if (at % 64 < kBytes) rows.prefetch<R>(at - at % 64, row_bytes, next);  // once per 64 bytes
             auto y0 = W::load(out + 32 * b), y1 = W::load(out + 32 * b + 16);
+#pragma GCC unroll 4
             for (int r = 0; r < R; ++r) {
-                const auto& block = *reinterpret_cast<const typename Row::Block*>(rows.row[r] + at);
+                const auto& block = *reinterpret_cast<const typename Row::Block*>(row[r] + at);
                 typename W::F first, second;
                 Row::template values<W>(block, first, second);
-                const auto scale = W::set(rows.coef[r] * _cvtsh_ss(block.d));
+                const auto scale = W::set(coef[r] * _cvtsh_ss(block.d));
                 y0 = W::fma(scale, first, y0);
                 y1 = W::fma(scale, second, y1);
             }

@@ -82,7 +82,10 @@ template <class W>
 void to_f16(const float* x, uint16_t* y, int64_t n) {
     int64_t i = 0;
     for (; i + 16 <= n; i += 16) W::store_f16(y + i, W::load(x + i));
-    for (; i < n; ++i) y[i] = static_cast<uint16_t>(_cvtss_sh(x[i], _MM_FROUND_TO_NEAREST_INT));
+    for (; i < n; ++i) {
+        const __m128i half = _mm_cvtps_ph(_mm_set_ss(x[i]), _MM_FROUND_TO_NEAREST_INT);
+        y[i] = static_cast<uint16_t>(_mm_extract_epi16(half, 0));
+    }
 }
 
 /// One block of the q8 encodings (quant/activation_q8.h); returns its scale. The sixteens are summed into
