@@ -32,7 +32,8 @@ struct BatchToken {
 struct LayerCounts {
     uint64_t neurons = 0;   ///< n_ff times tokens
     uint64_t selected = 0;  ///< gate rows computed: all without a predictor
-    uint64_t fired = 0;     ///< up and down rows used: those whose activation is not zero (all in mode off)
+    uint64_t positive = 0;  ///< of those, gates above zero
+    uint64_t fired = 0;     ///< up rows used: with mode off all, else those with a gate above zero
 };
 
 struct EngineCounts {

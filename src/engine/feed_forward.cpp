@@ -87,7 +87,7 @@ struct FeedForward::Call {
     const kernels::Ops& ops;
     ThreadPool& pool;
     int n_threads;
-    std::atomic<uint64_t> selected{0}, fired{0}, rows_gate{0}, rows_up{0};
+    std::atomic<uint64_t> selected{0}, positive{0}, fired{0}, rows_gate{0}, rows_up{0};
 
     int64_t n_tokens() const { return normed.n_tokens(); }
 };
@@ -131,6 +131,7 @@ void FeedForward::run(const FfnWeights& weights, Mode mode, const float* residua
     const auto tokens = static_cast<uint64_t>(call.n_tokens());
     counts.neurons += tokens * static_cast<uint64_t>(spec_.n_ff);
     counts.selected += call.selected;
+    counts.positive += call.positive;
     counts.fired += call.fired;
     weight_bytes += call.rows_gate * weights.gate.row_stride;
     weight_bytes += call.rows_up * (weights.up.row_stride + weights.down_t.row_stride + weights.grouped.code_stride);
@@ -194,6 +195,7 @@ void FeedForward::one_token_chunk(Call& call, Scratch& s, int64_t chunk) {
     // 2. Who does fire: a gate that is not above zero costs no up row and no down row.
     int64_t n_fired = n_selected;
     const int32_t* fired = selected;
+    const auto n_positive = std::count_if(s.gate.begin(), s.gate.begin() + n_selected, [](float g) { return g > 0; });
     if (call.mode != Mode::off) {
         n_fired = 0;
         for (int64_t k = 0; k < n_selected; ++k) {
@@ -232,6 +234,7 @@ void FeedForward::one_token_chunk(Call& call, Scratch& s, int64_t chunk) {
              .out = partial});
     }
     call.selected.fetch_add(static_cast<uint64_t>(n_selected), std::memory_order_relaxed);
+    call.positive.fetch_add(static_cast<uint64_t>(n_positive), std::memory_order_relaxed);
     call.fired.fetch_add(static_cast<uint64_t>(n_up), std::memory_order_relaxed);
     call.rows_gate.fetch_add(static_cast<uint64_t>(n_selected), std::memory_order_relaxed);
     call.rows_up.fetch_add(static_cast<uint64_t>(n_up), std::memory_order_relaxed);
@@ -318,12 +321,15 @@ void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end
     const auto at = [&](int64_t t, int64_t j) { return static_cast<size_t>(t * kTileNeurons + j); };
 
     const auto pairs = static_cast<uint64_t>(n * n_tokens);
-    uint64_t n_selected = pairs, n_fired = pairs, rows_gate = static_cast<uint64_t>(n), rows_up = rows_gate;
+    uint64_t n_selected = pairs, n_positive = 0, n_fired = pairs, rows_gate = static_cast<uint64_t>(n), rows_up = rows_gate;
     if (call.mode == Mode::off) {
         dense(w.gate, call.normed, s.gate.data());
         dense(w.up, call.normed, s.up.data());
-        for (int64_t t = 0; t < n_tokens; ++t)
-            call.ops.gate(activation_, &s.gate[at(t, 0)], &s.up[at(t, 0)], h + t * spec_.n_ff, n);
+        for (int64_t t = 0; t < n_tokens; ++t) {
+            const float* gates = &s.gate[at(t, 0)];
+            n_positive += static_cast<uint64_t>(std::count_if(gates, gates + n, [](float g) { return g > 0; }));
+            call.ops.gate(activation_, gates, &s.up[at(t, 0)], h + t * spec_.n_ff, n);
+        }
     } else {
         // Unselected pairs get a gate of -1, which no sparse activation lets through.
         if (call.mode == Mode::predict) {
@@ -369,6 +375,7 @@ void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end
                 }
             }
         }
+        n_positive = n_fired;
         rows_up = compute(w.up, n_fired, s.up.data(), [&](int64_t t, int64_t j) { return !(s.gate[at(t, j)] <= 0); });
         for (int64_t t = 0; t < n_tokens; ++t) {
             for (int64_t j = 0; j < n; ++j) {
@@ -378,6 +385,7 @@ void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end
         }
     }
     call.selected.fetch_add(n_selected, std::memory_order_relaxed);
+    call.positive.fetch_add(n_positive, std::memory_order_relaxed);
     call.fired.fetch_add(n_fired, std::memory_order_relaxed);
     call.rows_gate.fetch_add(rows_gate, std::memory_order_relaxed);
     call.rows_up.fetch_add(rows_up, std::memory_order_relaxed);
