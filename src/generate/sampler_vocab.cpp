@@ -9,6 +9,8 @@ SamplerVocab describe_vocab(const tokenizer::Tokenizer& tokenizer, const Sampler
     vocab.n_ctx = n_ctx;
     vocab.newline = tokenizer.special().newline;
     vocab.suppressed = tokenizer.suppressed();
+    // Outputs beyond the vocabulary are padding: they stand for nothing.
+    for (TokenId id = tokenizer.n_vocab(); id < n_vocab; ++id) vocab.suppressed.push_back(id);
     for (TokenId id = 0; id < tokenizer.n_vocab(); ++id)
         if (tokenizer.is_end_of_generation(id)) vocab.end_of_generation.push_back(id);
     if (options.dry_multiplier == 0 || options.dry_sequence_breakers.empty()) return vocab;

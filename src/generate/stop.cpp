@@ -93,7 +93,6 @@ StopRules::StopRules(const StopOptions& options, std::vector<TokenId> ends, std:
       stop_tokens_(std::move(stop_tokens)),
       n_predict_(options.n_predict) {
     validate(options);
-    if (options.ignore_eos) ends_.clear();
     std::sort(ends_.begin(), ends_.end());
     std::sort(stop_tokens_.begin(), stop_tokens_.end());
     if (n_predict_ == 0) reason_ = FinishReason::length;

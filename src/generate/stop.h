@@ -53,8 +53,7 @@ class StopStrings {
 struct StopOptions {
     int n_predict = -1;  ///< tokens to make; -1: no limit; -2: until the context is full
     std::vector<std::string> strings;
-    bool keep_match = false;
-    bool ignore_eos = false;  ///< go on after a token that ends a generation
+    bool keep_match = false;  ///< the string that ended the text belongs to it
 };
 
 /// Throws Error{bad_argument} naming the option.
@@ -63,7 +62,7 @@ void validate(const StopOptions& options);
 /// Decides after each token whether the answer is over. A natural end counts before the limit.
 class StopRules {
   public:
-    /// ends: tokens that end a generation. stop_tokens: control tokens that a stop string spells: they have
+    /// ends: tokens that end a generation; none where those are to be ignored. stop_tokens: control tokens that a stop string spells: they have
     /// no text to look in. Both in any order.
     StopRules(const StopOptions& options, std::vector<TokenId> ends, std::vector<TokenId> stop_tokens);
 

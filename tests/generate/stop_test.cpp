@@ -110,10 +110,7 @@ TEST(StopRules, ANaturalEndCountsBeforeTheLimit) {
     EXPECT_EQ(text.match(), "b");
 }
 
-TEST(StopRules, EndTokensMayBeIgnoredAndControlTokensMayStop) {
-    StopRules ignoring({.strings = {}, .ignore_eos = true}, {2}, {});
-    EXPECT_EQ(ignoring.push(2, "z"), "z");
-    EXPECT_FALSE(ignoring.reason());
+TEST(StopRules, ControlTokensMayStop) {
     StopRules control({.strings = {}}, {}, {7});
     control.push(7, "");
     EXPECT_EQ(control.reason(), FinishReason::stop_string);
