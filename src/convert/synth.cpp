@@ -25,7 +25,7 @@ constexpr float kCarrier = 8.0f;
 // Non-zero entries of a row of A. All are equal and positive, which every block format represents without error.
 constexpr int kMixed = 16;
 // What all attention blocks, and all feed-forwards, add to the variance of a token vector (which starts at 1).
-constexpr double kAddedVariance = 0.25;
+constexpr double kAddedVariance = 0.08;
 constexpr float kNeighbourCorrelation = 0.7f;
 
 struct NamedShape {
@@ -119,7 +119,9 @@ class Synth {
           log_(log),
           progress_(progress),
           pool_(o.n_threads > 0 ? o.n_threads : read_cpu_info().n_physical),
-          out_(path, o.predictors ? formats::GgufMagic::pwri : formats::GgufMagic::gguf) {}
+          out_(path, o.predictors ? formats::GgufMagic::pwri : formats::GgufMagic::gguf) {
+        for (int i = 0; i < s_.n_layer; ++i) mean_share_factor_ += share_factor(i) / s_.n_layer;
+    }
 
     void run() {
         write_keys();
@@ -315,6 +317,11 @@ class Synth {
         });
     }
 
+    /// How much denser than the average a layer is, before scaling to the wanted mean: 0.7 to 1.3.
+    double share_factor(int layer) const {
+        return 0.7 + 0.6 * Random(o_.seed * 31u + static_cast<uint64_t>(layer) * 1000003u).uniform();
+    }
+
     const LayerRecipe& recipe(int layer) {
         if (layer == recipe_layer_) return recipe_;
         recipe_layer_ = layer;
@@ -326,8 +333,8 @@ class Synth {
         recipe_.mixed.resize(static_cast<size_t>(s_.n_ff) * kMixed);
         for (uint16_t& k : recipe_.mixed) k = static_cast<uint16_t>(random.next() % static_cast<uint64_t>(r_));
         // Every layer has a law of its own: some layers are sparser, some laws steeper.
-        const double share = o_.active_share * (0.7 + 0.6 * random.uniform());
-        const double exponent = 0.5 + 0.5 * random.uniform();
+        const double share = o_.active_share * share_factor(layer) / mean_share_factor_;
+        const double exponent = 0.7 + 0.3 * random.uniform();
         const auto f = firing_frequencies(s_.n_ff, std::min(share, 0.95), exponent, random);
         recipe_.bias.resize(f.size());
         // The carrier after the norm, next to the deviation of the other columns' product (1 after the norm).
@@ -390,6 +397,7 @@ class Synth {
     formats::GgufWriter out_;
     std::vector<Planned> planned_;
     uint64_t total_ = 0, done_ = 0;
+    double mean_share_factor_ = 0;
     LayerRecipe recipe_;
     int recipe_layer_ = -1;
 };
