@@ -39,7 +39,7 @@ class Evaluator {
     std::string run(const Block& template_body, const Value& variables);
 
     // For built-in functions
-    // -----------------------------------------------------------------------------------
+
     [[noreturn]] void wrong(std::string_view sentence) const;
     /// The template's own refusal (raise_exception).
     [[noreturn]] void refuse(std::string_view message) const;
