@@ -18,7 +18,8 @@ if [ ! "$stamp" -nt scripts/packages.sh ] || [ ! "$stamp" -nt CMakeLists.txt ]; 
     configure build -DCMAKE_BUILD_TYPE=Release "${tests[@]}"
     touch "$stamp"
 fi
-cmake --build build --parallel "$(build_jobs)" >build/demo-build.log 2>&1 || {
+[ -x "$program" ] || say "Building in build/, which takes some minutes the first time."
+cmake --build build --parallel "$(build_jobs)" --target powerinfer_program >build/demo-build.log 2>&1 || {
     cat build/demo-build.log >&2
     exit 1
 }
@@ -32,9 +33,6 @@ modes="off exact"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# field PATTERN FILE: what the bracket of the pattern holds in the last line that matches.
-field() { sed -n "s/$1/\1/p" "$2" | tail -n 1 | grep . || echo "?"; }
-
 rows=
 for mode in $modes; do
     story=$scratch/$mode.txt log=$scratch/$mode.log
@@ -44,9 +42,13 @@ for mode in $modes; do
         cat "$log" >&2
         exit 1
     fi
-    speed=$(field '^[^ ]* *eval time.*[ (]\([0-9.]*\) tokens per second.*' "$log")
-    share=$(field '.*active share[^0-9]*\([0-9.]* *%\).*' "$log")
-    hash=$(field '.*hash[^0-9a-f]*\([0-9a-f]\{16\}\).*' "$log")
+    summary=$(sed -n 's/^powerinfer: decode \([0-9.]*\) tokens.*active share \([0-9.]* %\), hash \([0-9a-f]*\)$/\1|\2|\3/p' "$log")
+    if [ -z "$summary" ]; then
+        cat "$log" >&2
+        say "The program printed no summary line in mode $mode."
+        exit 1
+    fi
+    IFS='|' read -r speed share hash <<<"$summary"
     if cmp -s "$story" "$scratch/off.txt"; then text=same; else text=other; fi
     rows="$rows$(printf '%-8s  %10s  %16s  %-5s  %s' "$mode" "$speed" "$share" "$text" "$hash")
 "

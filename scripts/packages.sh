@@ -82,10 +82,11 @@ build_jobs() {
 
 # configure FOLDER ARGUMENTS...: runs cmake, with Ninja where the folder is new and Ninja is there.
 configure() {
-    local folder=$1 generator=()
+    local folder=$1 generator=() werror=()
     shift
+    [ -z "${POWERINFER_WERROR:-}" ] || werror=("-DPOWERINFER_WERROR=$POWERINFER_WERROR")
     if [ ! -e "$folder/CMakeCache.txt" ] && command -v ninja >/dev/null 2>&1; then generator=(-G Ninja); fi
-    if ! cmake -S . -B "$folder" "${generator[@]}" -DPOWERINFER_WERROR="${POWERINFER_WERROR:-OFF}" "$@" \
+    if ! cmake -S . -B "$folder" "${generator[@]}" "${werror[@]}" "$@" \
         >"$folder.configure.log" 2>&1; then
         cat "$folder.configure.log" >&2
         return 1
