@@ -105,7 +105,9 @@ PredictorFolder open_predictors(
     const std::function<DType(const std::string& name, DType stored, int64_t n)>& type_for) {
     PredictorFolder result;
     const auto opened = std::make_shared<OpenLayer>();
-    for (const auto& [layer, path] : files_by_layer(folder, n_layer)) {
+    for (const auto& entry : files_by_layer(folder, n_layer)) {
+        const auto& layer = entry.first;
+        const std::string& path = entry.second;
         const TorchArchive archive = TorchArchive::open(path);
         const int64_t rank = check_layer(archive, path, n_embd, n_ff);
         const auto add = [&](const std::string& source, std::array<int64_t, 4> ne) {
@@ -113,7 +115,7 @@ PredictorFolder open_predictors(
             TensorJob job{"blk." + std::to_string(layer) + "." + source, origin, ne, DType::F32, {}, {}};
             job.type =
                 type_for(job.name, weight_dtype(archive.tensors().find(source)->second, origin), ne[0]);
-            job.open = [opened, layer = layer, path = path, source]() -> RowSource {
+            job.open = [opened, layer, path, source]() -> RowSource {
                 const auto kept = opened->get(layer, path);
                 return [kept, rows = stored_rows(kept->tensors().find(source)->second)](
                            int64_t begin, int64_t end, float* dst) { rows(begin, end, dst); };

@@ -97,7 +97,6 @@ FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_
       activation_(kernel_activation(spec.activation)),
       chunk_(chunk_of(spec.n_ff)),
       n_chunks_((spec.n_ff + chunk_ - 1) / chunk_),
-      n_batch_(n_batch),
       h_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(float)),
       coefs_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(float)),
       ids_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(int32_t)),

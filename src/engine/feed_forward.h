@@ -70,7 +70,6 @@ class FeedForward {
     model::ModelSpec spec_;
     kernels::GateActivation activation_;
     int64_t chunk_ = 0, n_chunks_ = 0;  // neurons per chunk, number of chunks
-    int64_t n_batch_;
     AlignedBuffer h_;         // f32 [n_batch][n_ff]
     AlignedBuffer coefs_;     // f32 [n_batch][n_ff]; its non-zero values, packed to the left
     AlignedBuffer ids_;       // i32 [n_batch][n_ff]; neurons of those values
