@@ -1,6 +1,6 @@
-// exp, tanh and the like on sixteen floats. Errors against the exact value, over the whole range (measured by
-// the tests): exp at most 1 unit in the last place, tanh and sigmoid at most 4. For files compiled for one
-// instruction set only, hence the anonymous namespace.
+// exp, tanh and the like on sixteen floats. Largest errors found against double over a fine grid, in units in the
+// last place: exp 1.03 on [-87, 88.7], tanh 2.5 on [-10, 10], x * sigmoid(x) 2.4 on [-80, 80].
+// For files compiled for one instruction set only, hence the anonymous namespace.
 #pragma once
 
 namespace powerinfer::kernels {
