@@ -228,7 +228,7 @@ Value Evaluator::call_macro(const Stmt& s, Scope* home, const Arguments& argumen
     for (const auto& [name, value] : arguments.keywords) {
         const bool known =
             name == "caller" || std::any_of(s.parameters.begin(), s.parameters.end(),
-                                            [&](const Parameter& p) { return p.name == name; });
+                                            [&n = name](const Parameter& p) { return p.name == n; });
         if (!known) wrong(fmt::format("the macro '{}' has no parameter '{}'", s.text, name));
         variables[name] = value;
     }
