@@ -225,12 +225,13 @@ Value Evaluator::call_macro(const Stmt& s, Scope* home, const Arguments& argumen
     auto& variables = scope_->variables;
     for (size_t i = 0; i < arguments.positional.size(); ++i)
         variables[s.parameters[i].name] = arguments.positional[i];
-    for (const auto& [name, value] : arguments.keywords) {
+    for (const auto& keyword : arguments.keywords) {
+        const std::string& name = keyword.first;
         const bool known =
             name == "caller" || std::any_of(s.parameters.begin(), s.parameters.end(),
                                             [&n = name](const Parameter& p) { return p.name == n; });
         if (!known) wrong(fmt::format("the macro '{}' has no parameter '{}'", s.text, name));
-        variables[name] = value;
+        variables[name] = keyword.second;
     }
     for (const Parameter& p : s.parameters)
         if (variables.find(p.name) == variables.end())
