@@ -103,8 +103,8 @@ struct PerplexityArgs {
 };
 
 struct ConvertArgs {
-    std::string outtype = "f16";
-    std::string predictor;
+    std::string outtype = "auto";
+    std::string predictor, name;
 };
 
 struct QuantizeArgs {

@@ -6,11 +6,14 @@
 
 namespace powerinfer::tools {
 
+int run(const Arguments& a);  ///< `chat` too
 int inspect(const Arguments& a);
 int tokenize(const Arguments& a);
+int convert_folder(const Arguments& a);
 int quantize(const Arguments& a);
 int logits(const Arguments& a);
 int perplexity(const Arguments& a);
+int batched(const Arguments& a);
 int bench(const Arguments& a);
 
 }  // namespace powerinfer::tools

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
+#include "tools/activations.h"
 #include "tools/commands.h"
 #include "tools/numbers.h"
 #include "tools/terminal.h"
@@ -186,6 +187,11 @@ int inspect(const Arguments& a) {
         fail(ErrorKind::bad_argument, "inspect takes one model file, {} were given", a.words.size());
     const std::string path = a.words.empty() ? a.model.path : a.words.front();
     if (path.empty()) fail(ErrorKind::bad_argument, "inspect needs a model file: powerinfer inspect MODEL");
+    if (!a.inspect.activations_text.empty()) {
+        Arguments with_model = a;
+        with_model.model.path = path;
+        return measure_activations(with_model);
+    }
     const GgufFile file = GgufFile::open(path);
     if (a.inspect.json) {
         fmt::print("{}\n", to_json(file).dump(2, ' ', false, Json::error_handler_t::replace));

@@ -1,9 +1,11 @@
 // Finds out what is asked for, runs it, and turns errors into one line on stderr and an exit status.
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
+#include <cstring>
 #include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "tools/commands.h"
@@ -40,11 +42,16 @@ int dispatch(const Arguments& a) {
     switch (a.program->command) {
         case Command::inspect: return inspect(a);
         case Command::tokenize: return tokenize(a);
+        case Command::convert: return convert_folder(a);
         case Command::quantize: return quantize(a);
+        case Command::logits: return logits(a);
+        case Command::run:
+        case Command::chat: return run(a);
         case Command::perplexity: return perplexity(a);
         case Command::bench: return bench(a);
-        default: fail(ErrorKind::unsupported, "the command '{}' is not in this build", a.program->name);
+        case Command::batched: return batched(a);
     }
+    return 1;
 }
 
 int run_program(const Program& program, std::span<const char* const> words) {
@@ -89,9 +96,13 @@ int main(int argc, char** argv) {
         status = e.kind() == ErrorKind::cancelled ? 128 + SIGINT : 1;
     } catch (const std::bad_alloc&) {
         fmt::print(stderr, "error: not enough memory\n");
+    } catch (const std::system_error& e) {
+        // fmt::print to a full disk or a closed stream
+        fmt::print(stderr, "error: cannot write to standard output: {}\n", e.code().message());
+        return 1;
     }
     if (std::fflush(stdout) != 0 && status == 0) {
-        std::perror("error: cannot write to standard output");
+        fmt::print(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
         status = 1;
     }
     return status;

@@ -68,7 +68,8 @@ std::vector<Option> tool_options() {
     add(table, "Convert", only(Command::convert),
         {
             text("-o, --output, --outfile", "FILE", FIELD(output.path), "the model file to write"),
-            text("--outtype", "TYPE", FIELD(convert.outtype), "number format of the matrices: f32, f16, bf16, q8_0, ..."),
+            text("--outtype", "TYPE", FIELD(convert.outtype), "number format of the matrices: f32, f16, bf16, q8_0, ...; auto keeps each one's"),
+            text("--model-name", "NAME", FIELD(convert.name), "name written into the file (default: the folder's)"),
             text("--predictor", "FOLDER", FIELD(convert.predictor), "activation predictors, which make a PWRI file"),
         });
     add(table, "Quantize", only(Command::quantize),

@@ -20,6 +20,16 @@ void line(std::string_view prefix, std::string_view what, double seconds, int64_
 
 }  // namespace
 
+void Perf::add(const generate::Timings& t) {
+    prompt_s += t.prompt_s;
+    sample_s += t.sample_s;
+    decode_s += t.decode_s;
+    n_prompt += t.n_prompt;
+    n_sample += t.n_sample;
+    n_decode += t.n_decode;
+    decode_bytes += t.decode_bytes;
+}
+
 void print_timings(const Program& program, const Perf& p) {
     if (program.habits == Habits::own) return;
     const bool old = program.habits == Habits::powerinfer;

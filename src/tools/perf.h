@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/engine.h"
+#include "generate/generate.h"
 #include "tools/program.h"
 
 namespace powerinfer::tools {
@@ -25,6 +26,8 @@ struct Perf {
     double load_s = 0, prompt_s = 0, decode_s = 0, sample_s = 0;
     int64_t n_prompt = 0, n_decode = 0, n_sample = 0;
     uint64_t decode_bytes = 0;  ///< of weights read while decoding
+
+    void add(const generate::Timings& t);
 };
 
 /// The timing lines of the invoked program, on stderr: `llama_print_timings:`, `common_perf_print:` or

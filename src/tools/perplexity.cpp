@@ -1,7 +1,4 @@
 // `perplexity`: how well a model predicts a text, in the windows and output lines that the other tools use.
-//
-// The text is cut into windows of n_ctx tokens. Each is run from an empty cache, with BOS in place of its first token
-// where the model wants BOS, and its second half is scored. With a stride, windows overlap and only what is new counts.
 #include <cmath>
 #include <cstdio>
 #include <optional>
@@ -15,51 +12,15 @@
 #include "tools/scores.h"
 #include "tools/setup.h"
 #include "tools/terminal.h"
+#include "tools/windows.h"
 
 namespace powerinfer::tools {
 namespace {
-
-struct Windows {
-    int n_ctx, step, n_windows;
-    int first;  ///< the first position of a window whose successor is scored
-};
 
 std::string text_to_score(const Arguments& a) {
     if (!a.prompt.file.empty()) return read_text_file(a.prompt.file);
     if (a.prompt.text) return a.prompt.escape ? unescape(*a.prompt.text) : *a.prompt.text;
     fail(ErrorKind::bad_argument, "a text is needed: --file FILE");
-}
-
-Windows cut(int64_t n_tokens, int n_ctx, const PerplexityArgs& p) {
-    if (n_tokens < 2 * static_cast<int64_t>(n_ctx))
-        fail(ErrorKind::bad_argument,
-             "the text has {} tokens, a context of {} needs at least {}; give a longer text or a smaller --ctx-size",
-             n_tokens, n_ctx, 2 * n_ctx);
-    if (p.stride >= n_ctx)
-        fail(ErrorKind::bad_argument, "--ppl-stride {} must be smaller than the context of {}", p.stride, n_ctx);
-    Windows w = {n_ctx, n_ctx, static_cast<int>(n_tokens / n_ctx), n_ctx / 2};
-    if (p.stride > 0)
-        w = {n_ctx, p.stride, static_cast<int>((n_tokens - n_ctx + p.stride - 1) / p.stride), n_ctx - p.stride - 1};
-    if (p.chunks >= 0) w.n_windows = std::min(w.n_windows, p.chunks);
-    return w;
-}
-
-/// Runs one window and calls score(position, logits) for every position from `first` on but the last.
-template <class Score>
-void run_window(engine::Engine& engine, std::span<const int32_t> tokens, int first, Score score) {
-    engine.truncate(0, 0);
-    std::vector<engine::BatchToken> batch;
-    const auto n_batch = static_cast<size_t>(engine.plan().n_batch);
-    for (size_t begin = 0; begin < tokens.size(); begin += n_batch) {
-        batch.clear();
-        const size_t end = std::min(begin + n_batch, tokens.size());
-        for (size_t i = begin; i < end; ++i)
-            batch.push_back({tokens[i], 0, i >= static_cast<size_t>(first) && i + 1 < tokens.size()});
-        engine.step(batch);
-        size_t n = 0;
-        for (size_t i = begin; i < end; ++i)
-            if (batch[i - begin].want_logits) score(static_cast<int>(i), engine.logits(n++));
-    }
 }
 
 void print_window(const PerplexityArgs& p, const Windows& w, int window, const RunningMean& nll) {
@@ -101,7 +62,7 @@ int perplexity(const Arguments& a) {
     if (base) b.n_ctx = base->n_ctx();
     const Windows w = base ? Windows{b.n_ctx, b.n_ctx, p.chunks >= 0 ? std::min(p.chunks, base->n_windows()) : base->n_windows(),
                                      b.n_ctx / 2}
-                           : cut(static_cast<int64_t>(tokens.size()), b.n_ctx, p);
+                           : cut_windows(static_cast<int64_t>(tokens.size()), b.n_ctx, p.stride, p.chunks);
     auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a.context), log);
     perf.load_s = perf.total.seconds();
 
@@ -119,11 +80,8 @@ int perplexity(const Arguments& a) {
     int64_t n_scored = 0;
     for (int window = 0; window < w.n_windows; ++window) {
         const auto begin = static_cast<size_t>(window) * static_cast<size_t>(w.step);
-        std::vector<int32_t> input(tokens.begin() + static_cast<int64_t>(begin),
-                                   tokens.begin() + static_cast<int64_t>(begin) + w.n_ctx);
-        if (tokenizer.special().add_bos) input[0] = tokenizer.special().bos;
         const Stopwatch watch;
-        run_window(engine, input, w.first, [&](int position, std::span<const float> logits) {
+        run_window(engine, window_input(tokens, w, window, tokenizer.special()), w.first, [&](int position, std::span<const float> logits) {
             const int32_t next = tokens[begin + static_cast<size_t>(position) + 1];
             nll.add(negative_log_likelihood(logits, next));
             if (kept) kept->add(logits);

@@ -77,10 +77,14 @@ TEST(CommandLine, UnknownCommandsListTheKnownOnes) {
 }
 
 TEST(CommandLine, AMissingModelIsOneLineAndStatusOne) {
-    for (const Words& words : {Words{"perplexity", "-m", "/nowhere/model.gguf", "-p", "x"},
+    for (const Words& words : {Words{"main", "-m", "/nowhere/model.gguf", "-p", "x"},
+                               Words{"llama-completion", "-m", "/nowhere/model.gguf", "-p", "x"},
+                               Words{"perplexity", "-m", "/nowhere/model.gguf", "-p", "x"},
                                Words{"llama-tokenize", "-m", "/nowhere/model.gguf", "-p", "x"},
                                Words{"llama-bench", "-m", "/nowhere/model.gguf", "--no-bandwidth"},
                                Words{"powerinfer", "inspect", "/nowhere/model.gguf"},
+                               Words{"powerinfer", "chat", "-m", "/nowhere/model.gguf"},
+                               Words{"batched", "/nowhere/model.gguf"},
                                Words{"quantize", "/nowhere/model.gguf", "/nowhere/out.gguf", "Q4_0"}}) {
         const Output o = run(words);
         EXPECT_EQ(o.status, 1) << words[0];
@@ -88,7 +92,7 @@ TEST(CommandLine, AMissingModelIsOneLineAndStatusOne) {
         EXPECT_THAT(o.err, HasSubstr("/nowhere/model.gguf")) << words[0];
         EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
     }
-    const Output none = run({"llama-perplexity", "-p", "x"});
+    const Output none = run({"llama-completion", "-p", "x"});
     EXPECT_EQ(none.status, 1);
     EXPECT_EQ(none.err, "error: --model is required\n");
 }
@@ -98,10 +102,10 @@ TEST(CommandLine, FilesThatAreSomethingElseAreRecognised) {
     std::ofstream(folder / "page.gguf") << "<!DOCTYPE html>\n<html><head><title>404</title></head></html>\n";
     std::ofstream(folder / "pointer.gguf") << "version https://git-lfs.github.com/spec/v1\noid sha256:"
                                            << std::string(64, 'a') << "\nsize 123456\n";
-    const Output page = run({"perplexity", "-m", folder / "page.gguf", "-p", "x"});
+    const Output page = run({"main", "-m", folder / "page.gguf", "-p", "x"});
     EXPECT_EQ(page.status, 1);
     EXPECT_THAT(page.err, HasSubstr("HTML"));
-    const Output pointer = run({"perplexity", "-m", folder / "pointer.gguf", "-p", "x"});
+    const Output pointer = run({"main", "-m", folder / "pointer.gguf", "-p", "x"});
     EXPECT_EQ(pointer.status, 1);
     EXPECT_THAT(pointer.err, HasSubstr("LFS"));
 }
@@ -114,7 +118,7 @@ TEST(CommandLine, GpuFlagsAreAcceptedWithOneWarningLine) {
 
 TEST(CommandLine, EnvironmentIsReadByTheNewerPrograms) {
     const RunOptions env = {.environment = {{"LLAMA_ARG_MODEL", "/nowhere/from-env.gguf"}}};
-    EXPECT_THAT(run({"llama-perplexity", "-p", "x"}, env).err, HasSubstr("/nowhere/from-env.gguf"));
+    EXPECT_THAT(run({"llama-completion", "-p", "x"}, env).err, HasSubstr("/nowhere/from-env.gguf"));
 }
 
 TEST(Tokenize, PrintsIdsPiecesAndCounts) {

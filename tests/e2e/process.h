@@ -27,7 +27,7 @@ struct RunOptions {
     std::string input = {};  ///< what stdin holds
     std::vector<std::pair<std::string, std::string>> environment = {};
     std::string folder = {};  ///< working folder
-    int timeout_s = 120;
+    int timeout_s = 120;  ///< then it is killed
     /// Called with all that was written so far whenever it grows; returns a signal to send, or 0.
     std::function<int(const Output& so_far)> on_output = {};
 };

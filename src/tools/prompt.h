@@ -1,0 +1,26 @@
+// From what the user gave to the tokens that a text starts with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "tokenizer/tokenizer.h"
+#include "tools/arguments.h"
+
+namespace powerinfer::tools {
+
+/// --prompt, --file (without its last line break), --binary-file or --random-prompt, escapes read where that is on.
+std::string prompt_text(const Arguments& a);
+/// Escapes of a text from the command line, where that is on.
+std::string command_line_text(const Arguments& a, const std::string& text);
+
+/// The tokens of a text at the start of a sequence; never empty. Throws Error{bad_argument} where they do not leave room
+/// in the context.
+std::vector<int32_t> first_tokens(const tokenizer::Tokenizer& tokenizer, const std::string& text,
+                                  const engine::Engine& engine);
+
+/// Every token with its id and text, on stderr.
+void print_tokens(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& tokens);
+
+}  // namespace powerinfer::tools

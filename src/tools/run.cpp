@@ -1,0 +1,33 @@
+// `run` and `chat`: file -> model -> plan -> engine -> tokens.
+#include "tools/chat.h"
+#include "tools/commands.h"
+#include "tools/setup.h"
+#include "tools/stream.h"
+#include "tools/terminal.h"
+
+namespace powerinfer::tools {
+
+int run(const Arguments& a) {
+    require_no_words(a);
+    const LogSink log = log_to_stderr(a.log.verbosity);
+    Perf perf;
+
+    const auto file = open_file(a, log);
+    const auto model = load_model(file, a, log);
+    const plan::Plan plan = announced(plan::solve(*model, budget(a, model->spec, log)), log);
+    auto engine = engine::Engine::load(model, plan, engine_options(a.context), log);
+    const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
+    generate::Session session(engine, tokenizer);
+    perf.load_s = perf.total.seconds();
+
+    const Stage stage{a, *file, engine, tokenizer, session, generate_options(a, log), perf};
+    const int status = wants_conversation(a, *file) ? converse(stage)
+                       : is_interactive(a)          ? interact(stage)
+                                                    : complete(stage);
+    if (a.log.perf) print_timings(*a.program, perf);
+    print_summary(perf, engine);
+    if (a.log.layers) print_layers(engine.counts());
+    return status;
+}
+
+}  // namespace powerinfer::tools

@@ -1,0 +1,33 @@
+// A completion on the terminal: the plain one, and the one that hands control back and forth (`main -i`).
+#pragma once
+
+#include "formats/gguf.h"
+#include "generate/generate.h"
+#include "tools/arguments.h"
+#include "tools/perf.h"
+
+namespace powerinfer::tools {
+
+/// What a run works with, and where its timings add up.
+struct Stage {
+    const Arguments& a;
+    const formats::GgufFile& file;
+    engine::Engine& engine;
+    const tokenizer::Tokenizer& tokenizer;
+    generate::Session& session;
+    generate::GenerateOptions options;
+    Perf& perf;
+};
+
+/// Sampling and stop rules as asked for, with a seed that is known; both are told to the log.
+generate::GenerateOptions generate_options(const Arguments& a, const LogSink& log);
+
+/// The prompt, then the text that follows, on stdout. The value is the exit status.
+int complete(const Stage& s);
+
+bool is_interactive(const Arguments& a);
+/// The same, but a reverse prompt, the end of an answer and Ctrl-C give control to the user; a second Ctrl-C ends the
+/// program with status 130.
+int interact(const Stage& s);
+
+}  // namespace powerinfer::tools
