@@ -12,7 +12,15 @@
 #include "tools/numbers.h"
 #include "tools/perf.h"
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+// Choosing among clones happens before a sanitizer is ready for it.
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__gnu_linux__) && !SANITIZED
 #define WIDEST_VECTORS __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define WIDEST_VECTORS

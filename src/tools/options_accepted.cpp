@@ -41,6 +41,13 @@ Option silent(std::string_view names, std::string value = {}) {
     return custom(names, std::move(value), "accepted without effect", [](Arguments&, const std::string&) {});
 }
 
+Option silent_maybe(std::string_view names, std::string_view choices) {
+    Option o = silent(names, std::string(choices));
+    o.takes = Takes::maybe;
+    o.choices = split_list(choices, "|");
+    return o;
+}
+
 Option refused(std::string_view names, std::string reason) {
     Option o = custom(names, "", "not here: " + reason,
                       [reason](Arguments&, const std::string&) { fail(ErrorKind::unsupported, "{}", reason); });
@@ -135,8 +142,8 @@ std::vector<Option> accepted_options() {
         silent("--warmup, --no-warmup").in(kModelCommands),
         silent("--show-timings, --no-show-timings"),
         silent("--offline").in(kModelCommands | Command::tokenize | Command::bench),
-        silent("--log-enable, --log-new, --log-append, --log-prefix, --log-timestamps, --log-jsonl"),
-        silent("--log-colors"),
+        silent("--log-enable, --log-new, --log-append, --log-test, --log-prefix, --log-timestamps, --log-jsonl"),
+        silent_maybe("--log-colors", "on|off|auto"),
         silent("--perplexity, --all-logits"),
         silent("--no-prefill-assistant"),
 

@@ -283,6 +283,31 @@ TEST(Options, DryBreakersReplaceOnFirstUse) {
     EXPECT_THAT(parse_words(own("run"), {"--dry-sequence-breaker", "none"}).sampling.dry_sequence_breakers, IsEmpty());
 }
 
+// Every flag that ordinary scripts of either generation cannot do without, with a value where it takes one.
+TEST(Options, TheFlagsThatScriptsNeedAreAccepted) {
+    const Arguments old = parse_words(
+        program("main"),
+        {"-m", "m", "-n", "-2", "-c", "512", "-b", "512", "-t", "4", "-s", "-1", "-p", "p", "-f", "f", "-e", "-i", "-r", "r",
+         "--temp", "0.8", "--top-k", "40", "--top-p", "0.95", "--min-p", "0.05", "--repeat-penalty", "1.1",
+         "--repeat-last-n", "64", "--frequency-penalty", "0", "--presence-penalty", "0", "--ignore-eos", "--mlock",
+         "--no-mmap", "--numa", "-ngl", "-1", "--vram-budget", "-1", "--reset-gpu-index", "--disable-gpu-index",
+         "--log-disable", "--log-enable", "--log-file", "x", "--log-new", "--log-append", "--log-test", "-tb", "4",
+         "--keep", "0", "--in-prefix", "a", "--in-suffix", "b", "--memory-f32", "--tfs", "1", "--typical", "1"});
+    EXPECT_THAT(old.words, IsEmpty());
+    EXPECT_THAT(old.gpu_options, testing::SizeIs(4));
+    const Arguments newer = parse_words(
+        program("llama-completion"),
+        {"-m", "m", "-a", "name", "-t", "-1", "-c", "0", "--predict", "4", "-b", "2048", "-ub", "512", "--no-context-shift",
+         "-fa", "-fa", "auto", "-ctk", "f16", "-ctv", "f16", "--numa", "distribute", "--check-tensors", "-ngl", "99", "-sm",
+         "layer", "-ts", "1,1", "-mg", "0", "-dev", "none", "--rpc", "x", "-v", "--verbosity", "3", "--log-colors",
+         "--log-colors", "auto", "--log-prefix", "-cnv", "-no-cnv", "--chat-template", "chatml", "--jinja", "-mli",
+         "--in-prefix-bos", "-sp", "--no-display-prompt", "--samplers", "top_k;temperature", "--sampling-seq", "kt", "-l",
+         "5+1", "--no-warmup", "--no-perf", "-lm", "mlock", "-fit", "off", "-st", "-sys", "s", "--adaptive-target", "0.5"});
+    EXPECT_THAT(newer.words, IsEmpty());
+    EXPECT_TRUE(newer.model.lock);
+    EXPECT_THAT(newer.sampling.order, ElementsAre(generate::SamplerKind::top_k, generate::SamplerKind::temperature));
+}
+
 TEST(Options, WordsWithoutOptionAreKeptInOrder) {
     EXPECT_THAT(parse_words(program("quantize"), {"--pure", "in.gguf", "out.gguf", "Q4_0", "4"}).words,
                 ElementsAre("in.gguf", "out.gguf", "Q4_0", "4"));
