@@ -150,7 +150,7 @@ class Synth {
     void write_keys() {
         const auto u32 = [&](const std::string& key, int v) { out_.set(key, GgufValue::of_u32(static_cast<uint32_t>(v))); };
         out_.set("general.architecture", GgufValue::of_string("llama"));
-        out_.set("general.name", GgufValue::of_string("synthetic"));
+        out_.set("general.name", GgufValue::of_string(std::string(kSynthName)));
         u32("llama.context_length", s_.n_ctx);
         u32("llama.embedding_length", s_.n_embd);
         u32("llama.block_count", s_.n_layer);
@@ -435,6 +435,15 @@ SynthShape synth_shape(std::string_view text) {
              shape.n_head, shape.n_embd, shape.n_head_kv);
     if (shape.n_vocab < 260) fail(ErrorKind::bad_argument, "shape '{}': n_vocab is {}, expected at least 260", text, shape.n_vocab);
     return shape;
+}
+
+uint64_t synth_bytes(const SynthOptions& o) {
+    const SynthShape& s = o.shape;
+    const auto bytes = [](DType type, double n) { return n * info(type).bytes / info(type).block; };
+    const double d = s.n_embd, ff = s.n_ff, kv = s.n_head_kv * s.head_dim();
+    const double layer = bytes(o.type, 2 * d * d + 2 * d * kv + 3 * d * ff) +
+                         (o.predictors ? bytes(o.predictor_type, (d + ff) * o.rank) : 0);
+    return static_cast<uint64_t>(s.n_layer * layer + bytes(o.type, 2 * d * s.n_vocab)) + (64 << 20);
 }
 
 void write_synth(const std::string& path, const SynthOptions& options, const LogSink& log, const Progress& progress) {

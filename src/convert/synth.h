@@ -11,6 +11,9 @@
 
 namespace powerinfer::convert {
 
+/// `general.name` of the models made here.
+inline constexpr std::string_view kSynthName = "synthetic";
+
 struct SynthShape {
     int n_vocab = 32000, n_embd = 4096, n_layer = 32, n_ff = 11008, n_head = 32, n_head_kv = 32, n_ctx = 4096;
 
@@ -31,6 +34,9 @@ struct SynthOptions {
     uint32_t seed = 1;
     int n_threads = 0;                   ///< 0 = one per physical core
 };
+
+/// About how large the file will be.
+uint64_t synth_bytes(const SynthOptions& options);
 
 /// How it is made: column 0 of the embedding is a constant that no layer writes to, so it carries a bias. The gate is
 /// A B + bias e0 with B [r, n_embd], r = rank / 2 - 1, and the predictor is fc1 = [B; -B; e0; -e0],

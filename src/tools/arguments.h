@@ -107,6 +107,15 @@ struct ConvertArgs {
     std::string predictor, name;
 };
 
+struct SynthArgs {
+    DType type = DType::Q4_0;
+    std::optional<DType> predictor_type;  ///< nothing = as the matrices
+    bool predictors = true;
+    int rank = 1024;
+    float active_share = 0.1f;
+    int seed = 1;
+};
+
 struct QuantizeArgs {
     bool allow_requantize = false;
     bool leave_output_tensor = false;
@@ -117,6 +126,7 @@ struct QuantizeArgs {
 /// One list per setting; every combination is measured.
 struct BenchArgs {
     std::vector<std::string> models;
+    std::vector<std::string> synth;  ///< shapes of random models, made for this run only
     std::vector<int> n_prompt, n_gen, n_depth, n_batch, n_ubatch, n_threads;
     std::vector<std::pair<int, int>> prompt_gen;
     std::vector<DType> cache_type;
@@ -143,6 +153,7 @@ struct Arguments {
     PerplexityArgs perplexity;
     ConvertArgs convert;
     QuantizeArgs quantize;
+    SynthArgs synth;
     BenchArgs bench;
     std::vector<std::string> words;  ///< those that belong to no option
 

@@ -11,11 +11,13 @@
 #include "base/cpu_info.h"
 #include "base/error.h"
 #include "convert/file_type.h"
+#include "convert/synth.h"
 #include "tools/bandwidth.h"
 #include "tools/bench_report.h"
 #include "tools/commands.h"
 #include "tools/perf.h"
 #include "tools/setup.h"
+#include "tools/synth.h"
 #include "tools/terminal.h"
 
 namespace powerinfer::tools {
@@ -84,8 +86,13 @@ class Runner {
   public:
     Runner(engine::Engine& engine, int n_batch) : engine_(engine), n_batch_(static_cast<size_t>(n_batch)) {}
 
+    /// Synthetic models give neighbouring ids overlapping active sets, as neighbouring words have, so their text is a
+    /// run of neighbours.
+    static constexpr int32_t kFirstWord = 300;
+
     void start(int n_depth) {
         random_.seed(1);
+        next_ = kFirstWord;
         engine_.truncate(0, 0);
         prompt(n_depth);
     }
@@ -106,11 +113,15 @@ class Runner {
     }
 
   private:
-    int32_t token() { return static_cast<int32_t>(random_() % static_cast<uint32_t>(engine_.spec().n_vocab)); }
+    int32_t token() {
+        if (engine_.spec().name == convert::kSynthName) return next_++ % engine_.spec().n_vocab;
+        return static_cast<int32_t>(random_() % static_cast<uint32_t>(engine_.spec().n_vocab));
+    }
 
     engine::Engine& engine_;
     size_t n_batch_;
     std::mt19937 random_;
+    int32_t next_ = kFirstWord;
     std::vector<engine::BatchToken> batch_;
 };
 
@@ -184,11 +195,18 @@ std::vector<BenchResult> bench_model(Arguments a, const std::string& path, std::
 int bench(const Arguments& a) {
     require_no_words(a);
     std::vector<std::string> models = a.bench.models;
-    if (models.empty()) fail(ErrorKind::bad_argument, "--model is required");
+    if (models.empty() && a.bench.synth.empty()) fail(ErrorKind::bad_argument, "--model or --synth is required");
     std::vector<BenchResult> results;
     std::map<int, double> bandwidth;  // by threads
     for (const std::string& path : models)
         for (BenchResult& r : bench_model(a, path, bandwidth)) results.push_back(std::move(r));
+    for (const std::string& shape : a.bench.synth) {
+        const TemporarySynth model(a, shape);
+        for (BenchResult& r : bench_model(a, model.path(), bandwidth)) {
+            r.model_filename = shape;
+            results.push_back(std::move(r));
+        }
+    }
     fmt::print("{}", bench_report(a.bench.output, results));
     if (a.bench.output_err != "none") fmt::print(stderr, "{}", bench_report(a.bench.output_err, results));
     for (const auto& [n_threads, bytes_per_s] : bandwidth)

@@ -15,5 +15,6 @@ int logits(const Arguments& a);
 int perplexity(const Arguments& a);
 int batched(const Arguments& a);
 int bench(const Arguments& a);
+int synth(const Arguments& a);
 
 }  // namespace powerinfer::tools

@@ -50,6 +50,7 @@ int dispatch(const Arguments& a) {
         case Command::perplexity: return perplexity(a);
         case Command::bench: return bench(a);
         case Command::batched: return batched(a);
+        case Command::synth: return synth(a);
     }
     return 1;
 }

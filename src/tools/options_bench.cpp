@@ -55,6 +55,15 @@ DType cache_type(const std::string& word) {
     fail(ErrorKind::bad_argument, "'{}' is not one of f16, f32", word);
 }
 
+/// One shape a time, since a shape may hold commas.
+Option synth_shape() {
+    Option o = custom("--synth", "SHAPE",
+                      "a random model made for this run: llama-7b, mistral-7b, ..., with changes such as llama-7b,n_layer=8",
+                      [](Arguments& a, const std::string& word) { a.bench.synth.push_back(word); });
+    o.repeatable = true;
+    return o;
+}
+
 Option prompt_and_gen() {
     Option o = custom("-pg", "PP,TG", "a prompt of PP tokens followed by TG single ones",
                       [](Arguments& a, const std::string& word) {
@@ -87,6 +96,7 @@ Option memory_f32() {
 std::vector<Option> bench_options() {
     std::vector<Option> rows = {
         words("-m, --model", "LIST", "model files", &BenchArgs::models, same),
+        synth_shape(),
         integers("-p, --n-prompt", FIELD(bench.n_prompt), 0, "prompt lengths (default: 512)"),
         integers("-n, --n-gen", FIELD(bench.n_gen), 0, "numbers of single tokens (default: 128)"),
         prompt_and_gen(),

@@ -54,7 +54,7 @@ Option activation() {
 std::vector<Option> model_options() {
     using model::RopeScaling;
     const CommandSet file_commands = kModelCommands | Command::tokenize | Command::inspect;
-    const CommandSet threaded = kModelCommands | Command::convert;
+    const CommandSet threaded = kModelCommands | Command::convert | Command::synth;
     std::vector<Option> rows = {
         text("-m, --model", "FILE", FIELD(model.path), "model file; of a split model the first part")
             .env("LLAMA_ARG_MODEL").in(file_commands),

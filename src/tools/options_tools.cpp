@@ -1,4 +1,4 @@
-// Options of one command each: tokenize, inspect, logits, perplexity, convert, quantize.
+// Options of one command each: tokenize, inspect, logits, perplexity, convert, synth, quantize.
 #include "tools/option_rows.h"
 
 namespace powerinfer::tools {
@@ -9,6 +9,14 @@ Option tensor_type(std::string_view names, std::optional<DType> QuantizeArgs::*f
         const std::optional<DType> type = find_dtype(std::string_view(word));
         if (!type) fail(ErrorKind::bad_argument, "'{}' is not a number format", word);
         a.quantize.*field = type;
+    });
+}
+
+Option synth_type(std::string_view names, void (*set)(SynthArgs&, DType), std::string help) {
+    return custom(names, "TYPE", std::move(help), [set](Arguments& a, const std::string& word) {
+        const std::optional<DType> type = find_dtype(std::string_view(word));
+        if (!type) fail(ErrorKind::bad_argument, "'{}' is not a number format", word);
+        set(a.synth, *type);
     });
 }
 
@@ -71,6 +79,21 @@ std::vector<Option> tool_options() {
             text("--outtype", "TYPE", FIELD(convert.outtype), "number format of the matrices: f32, f16, bf16, q8_0, ...; auto keeps each one's"),
             text("--model-name", "NAME", FIELD(convert.name), "name written into the file (default: the folder's)"),
             text("--predictor", "FOLDER", FIELD(convert.predictor), "activation predictors, which make a PWRI file"),
+        });
+    add(table, "Synth", Command::synth | Command::bench,
+        {
+            synth_type("--synth-type", [](SynthArgs& s, DType t) { s.type = t; }, "number format of the matrices"),
+            synth_type("--predictor-type", [](SynthArgs& s, DType t) { s.predictor_type = t; },
+                       "number format of the predictors (default: that of the matrices)"),
+            integer("--predictor-rank", "N", FIELD(synth.rank), 4, 65534, "rank of the predictors, an even number"),
+            flag("--predictors", "--no-predictors", FIELD(synth.predictors),
+                 "a PWRI file with predictors, or an ordinary GGUF file without"),
+            number("--active-share", "N", FIELD(synth.active_share), 0, 1, "mean share of neurons that fire for a token"),
+        });
+    add(table, "Synth", only(Command::synth),
+        {
+            text("-o, --output", "FILE", FIELD(output.path), "the model file to write"),
+            integer("-s, --seed", "N", FIELD(synth.seed), 0, kAnyInt, "another seed, another model"),
         });
     add(table, "Quantize", only(Command::quantize),
         {

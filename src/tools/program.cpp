@@ -19,6 +19,8 @@ constexpr Program kSubcommands[] = {
     {"perplexity", Command::perplexity, Habits::own, "-m MODEL -f TEXT [OPTIONS]",
      "measure how well a model predicts a text"},
     {"bench", Command::bench, Habits::own, "-m MODEL [OPTIONS]", "measure the speed of a model"},
+    {"synth", Command::synth, Habits::own, "SHAPE -o OUT [OPTIONS]",
+     "write a random model of any shape and sparsity, for benchmarks"},
 };
 
 constexpr Program kLinks[] = {

@@ -20,6 +20,7 @@ enum class Command : uint32_t {
     perplexity = 128,
     bench = 256,
     batched = 512,
+    synth = 1024,
 };
 using CommandSet = uint32_t;
 constexpr CommandSet operator|(Command a, Command b) {
