@@ -53,6 +53,7 @@ struct Engine::Impl {
             fail(ErrorKind::bad_argument, "sequence {} does not exist, expected 0 to {}", seq, plan.n_seq - 1);
     }
     void check_tokens(std::span<const BatchToken> tokens) const;
+    void check_finite(std::span<const float> computed) const;
     void run_pass(std::span<const BatchToken> tokens);
 };
 
@@ -69,6 +70,14 @@ void Engine::Impl::check_tokens(std::span<const BatchToken> tokens) const {
     }
 }
 
+void Engine::Impl::check_finite(std::span<const float> computed) const {
+    for (size_t i = 0; i < computed.size(); ++i) {
+        if (!std::isfinite(computed[i]))
+            fail(ErrorKind::internal, "the logit of token {} is not finite: the output weights are damaged",
+                 i % static_cast<size_t>(model->spec.n_vocab));
+    }
+}
+
 void Engine::Impl::run_pass(std::span<const BatchToken> tokens) {
     const int threads = tokens.size() == 1 ? n_threads : n_threads_batch;
     std::vector<int32_t> ids;
@@ -79,19 +88,19 @@ void Engine::Impl::run_pass(std::span<const BatchToken> tokens) {
         ids.push_back(t.id);
         places.push_back({t.seq, n_past[static_cast<size_t>(t.seq)]++});
     }
-    const float* residual = forward.run(ids, places, cache, threads, counts);
-    const auto n_vocab = static_cast<size_t>(model->spec.n_vocab);
+    forward.run(ids, places, cache, threads, counts);
+    std::vector<int64_t> wanted;
     for (size_t i = 0; i < tokens.size(); ++i) {
-        if (!tokens[i].want_logits) continue;
-        logits.resize(std::max(logits.size(), (n_logits + 1) * n_vocab));
+        if (tokens[i].want_logits) wanted.push_back(static_cast<int64_t>(i));
+    }
+    if (!wanted.empty()) {
+        const auto n_vocab = static_cast<size_t>(model->spec.n_vocab);
+        logits.resize(std::max(logits.size(), (n_logits + wanted.size()) * n_vocab));
         float* out = logits.data() + n_logits * n_vocab;
-        forward.logits(residual + i * static_cast<size_t>(model->spec.n_embd), out, threads, counts);
-        ++n_logits;
-        hash = fnv1a(out, n_vocab * sizeof(float));
-        for (size_t v = 0; v < n_vocab; ++v) {
-            if (!std::isfinite(out[v]))
-                fail(ErrorKind::internal, "the logit of token {} is not finite: the output weights are damaged", v);
-        }
+        forward.logits(wanted, out, threads, counts);
+        check_finite({out, wanted.size() * n_vocab});
+        n_logits += wanted.size();
+        hash = fnv1a(logits.data() + (n_logits - 1) * n_vocab, n_vocab * sizeof(float));
     }
     for (int s = 0; s < plan.n_seq; ++s) cache.set_n_past(s, n_past[static_cast<size_t>(s)]);
 }

@@ -39,7 +39,7 @@ Forward::Forward(const model::ModelSpec& spec, const plan::Plan& plan, const Wei
       cos_(float_buffer(plan.n_batch, rope_.n_pairs())),
       sin_(float_buffer(plan.n_batch, rope_.n_pairs())) {}
 
-float* Forward::run(std::span<const int32_t> ids, std::span<const TokenPlace> places, KvCache& cache, int n_threads,
+void Forward::run(std::span<const int32_t> ids, std::span<const TokenPlace> places, KvCache& cache, int n_threads,
                     EngineCounts& counts) {
     const auto n_tokens = static_cast<int64_t>(ids.size());
     embed(ids);
@@ -60,13 +60,14 @@ float* Forward::run(std::span<const int32_t> ids, std::span<const TokenPlace> pl
         check_finite(i, n_tokens);
     }
     counts.tokens += static_cast<uint64_t>(n_tokens);
-    return x_.as<float>();
 }
 
-void Forward::logits(const float* residual, float* out, int n_threads, EngineCounts& counts) {
+void Forward::logits(std::span<const int64_t> rows, float* out, int n_threads, EngineCounts& counts) {
     float* normed = normed_.as<float>();
-    ops_.rms_norm(residual, weights_.output_norm, normed, spec_.n_embd, spec_.norm_eps);
-    acts_.set(normed, spec_.n_embd, spec_.n_embd, 1);
+    for (size_t i = 0; i < rows.size(); ++i)
+        ops_.rms_norm(x_.as<float>() + rows[i] * spec_.n_embd, weights_.output_norm,
+                      normed + static_cast<int64_t>(i) * spec_.n_embd, spec_.n_embd, spec_.norm_eps);
+    acts_.set(normed, spec_.n_embd, spec_.n_embd, static_cast<int64_t>(rows.size()));
     multiply({{&weights_.output, out, spec_.n_vocab}}, acts_, ops_, pool_, n_threads);
     counts.weight_bytes += bytes_of(weights_.output);
 }

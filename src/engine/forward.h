@@ -19,13 +19,12 @@ class Forward {
             ThreadPool& pool);
 
     /// Runs the tokens through all layers and stores their keys and values. places[i] is where ids[i] goes.
-    /// Returns the residuals [n][n_embd] before the final norm. Throws Error{internal} naming the first layer whose
-    /// output is not finite.
-    float* run(std::span<const int32_t> ids, std::span<const TokenPlace> places, KvCache& cache, int n_threads,
+    /// Throws Error{internal} naming the first layer whose output is not finite.
+    void run(std::span<const int32_t> ids, std::span<const TokenPlace> places, KvCache& cache, int n_threads,
                EngineCounts& counts);
 
-    /// logits [n_vocab] of one residual vector.
-    void logits(const float* residual, float* out, int n_threads, EngineCounts& counts);
+    /// out [rows.size()][n_vocab] = logits of the listed residuals of the last run().
+    void logits(std::span<const int64_t> rows, float* out, int n_threads, EngineCounts& counts);
 
   private:
     void embed(std::span<const int32_t> ids);
