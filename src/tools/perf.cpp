@@ -31,13 +31,13 @@ void Perf::add(const generate::Timings& t) {
 }
 
 void print_timings(const Program& program, const Perf& p) {
+    fmt::print(stderr, "\n");  // the text may have ended within a line
     if (program.habits == Habits::own) return;
     const bool old = program.habits == Habits::powerinfer;
     const bool common = program.command == Command::run || program.command == Command::chat;
     const std::string_view prefix =
         old ? "llama_print_timings:" : common ? "common_perf_print:" : "llama_perf_context_print:";
     const double total = p.total.seconds();
-    fmt::print(stderr, "\n");
     if (old) {
         line(prefix, "load time", p.load_s);
         line(prefix, "sample time", p.sample_s, p.n_sample, "runs");
