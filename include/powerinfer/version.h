@@ -3,6 +3,8 @@
 #ifndef POWERINFER_VERSION_H
 #define POWERINFER_VERSION_H
 
+#include <powerinfer/export.h>
+
 #define POWERINFER_VERSION "0.1.0"
 
 #ifdef __cplusplus
@@ -10,7 +12,7 @@ extern "C" {
 #endif
 
 /* The version of the library that is linked, which may be another than that of the header. */
-const char* powerinfer_version(void);
+POWERINFER_API const char* powerinfer_version(void);
 
 #ifdef __cplusplus
 }

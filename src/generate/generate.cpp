@@ -41,6 +41,9 @@ Session::Session(engine::Engine& engine, const tokenizer::Tokenizer& tokenizer, 
     engine_.truncate(seq_, 0);
 }
 
+Session::Session(engine::Engine& engine, const tokenizer::Tokenizer& tokenizer, int seq, std::vector<TokenId> held)
+    : engine_(engine), tokenizer_(tokenizer), seq_(seq), held_(std::move(held)) {}
+
 void Session::step(std::span<const TokenId> tokens, bool want_logits) {
     batch_.clear();
     for (const TokenId id : tokens) batch_.push_back({id, seq_, false});

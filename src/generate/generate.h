@@ -57,6 +57,8 @@ class Session {
   public:
     /// Whatever the sequence held before is forgotten.
     Session(engine::Engine& engine, const tokenizer::Tokenizer& tokenizer, int seq = 0);
+    /// Takes a sequence over with the tokens that it holds. Precondition: held is as long as the engine's n_past.
+    Session(engine::Engine& engine, const tokenizer::Tokenizer& tokenizer, int seq, std::vector<TokenId> held);
 
     /// prompt: the whole text so far, earlier answers included. Nothing is drawn from it, but penalties see
     /// it. Throws Error{bad_argument} for an empty prompt, one longer than the context, or impossible
@@ -65,6 +67,8 @@ class Session {
 
     /// The tokens whose keys and values the sequence holds, in order.
     const std::vector<TokenId>& held() const { return held_; }
+    /// The same, for whoever takes the sequence back; the session is not used afterwards.
+    std::vector<TokenId> take_held() { return std::move(held_); }
 
   private:
     bool evaluate_prompt(std::span<const TokenId> prompt, const GenerateOptions& options, Answer& answer);

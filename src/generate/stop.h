@@ -2,6 +2,8 @@
 // Not for the loop that makes the tokens (generate.h).
 #pragma once
 
+#include <powerinfer/generation.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,14 +14,6 @@
 namespace powerinfer::generate {
 
 using tokenizer::TokenId;
-
-enum class FinishReason {
-    end_of_generation,  ///< the model ended its answer
-    stop_string,        ///< one of the user's strings came up
-    length,             ///< n_predict tokens were made
-    context_full,       ///< no room, and shifting was not asked for
-    cancelled,
-};
 
 /// "stop" or "length" would hide what happened; these are for logs ("end_of_generation", "context_full",
 /// ...).
@@ -62,8 +56,8 @@ void validate(const StopOptions& options);
 /// Decides after each token whether the answer is over. A natural end counts before the limit.
 class StopRules {
   public:
-    /// ends: tokens that end a generation; none where those are to be ignored. stop_tokens: control tokens that a stop string spells: they have
-    /// no text to look in. Both in any order.
+    /// ends: tokens that end a generation; none where those are to be ignored. stop_tokens: control tokens that a
+    /// stop string spells: they have no text to look in. Both in any order.
     StopRules(const StopOptions& options, std::vector<TokenId> ends, std::vector<TokenId> stop_tokens);
 
     /// Takes a generated token and its text; returns the text that may be shown. Precondition: !reason().

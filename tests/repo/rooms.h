@@ -31,13 +31,22 @@ inline const std::map<std::string, Room>& rooms() {
         {"server", {{"base", "formats", "tokenizer", "model", "plan", "engine", "generate"}, {"JSON", "HTTP"}}},
         {"convert", {{"base", "quant", "formats", "model", "tokenizer", "sparsity"}, {"JSON"}}},
         {"api",
-         {{"base", "formats", "tokenizer", "model", "sparsity", "plan", "engine", "generate"}, {}}},
+         {{"base", "quant", "formats", "tokenizer", "model", "kernels", "sparsity", "plan", "engine", "learn",
+           "generate", "server", "convert"},
+          {}}},
         {"tools",
          {{"base", "quant", "formats", "tokenizer", "model", "kernels", "sparsity", "plan", "engine", "learn",
            "generate", "server", "convert", "api"},
           {"JSON", "libedit"}}},
     };
     return table;
+}
+
+/// Public headers that hold what rooms share with users of the library; the others belong to the room api.
+inline bool is_shared_public_header(const std::string& header) {
+    static const std::set<std::string> shared = {"powerinfer/callbacks.h", "powerinfer/error.h",
+                                                 "powerinfer/generation.h", "powerinfer/version.h"};
+    return shared.count(header) > 0;
 }
 
 /// The library that an angle-bracket include belongs to, by its first letters. Standard and system headers that
