@@ -115,7 +115,7 @@ run_ctest() {
         unwanted=$(grep -c "no shared data here" "$report") || unwanted=0
         [ "$unwanted" = 0 ] || say "$unwanted tests were skipped for want of shared data, which is there."
     fi
-    passed=$((tests - failures - skipped)) failures=$((failures + unwanted))
+    passed=$((tests - failures - skipped)) failures=$((failures + unwanted)) skipped=$((skipped - unwanted))
     # No test at all, or a complaint of ctest that its report does not count, is a failure too.
     if [ "$failures" = 0 ] && { [ "$tests" = 0 ] || [ "$failed" = 1 ]; }; then failures=1; fi
     echo "$passed passed, $failures failed, $skipped skipped"
