@@ -20,7 +20,10 @@ inline void relax() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int n_threads) : n_threads_(n_threads) {
+ThreadPool::ThreadPool(int n_threads)
+    : n_threads_(n_threads),
+      // With more members than processors, polling only keeps the member that is waited for from running.
+      n_spins_(n_threads <= static_cast<int>(std::thread::hardware_concurrency()) ? kSpins : 0) {
     assert(n_threads >= 1);
     threads_.reserve(static_cast<size_t>(n_threads - 1));
     for (int i = 1; i < n_threads; ++i) threads_.emplace_back([this, i] { worker(i); });
@@ -37,7 +40,7 @@ void ThreadPool::worker(int index) {
     uint32_t seen = 0;
     for (;;) {
         uint32_t now = generation_.load(std::memory_order_acquire);
-        for (int spin = 0; now == seen && spin < kSpins; ++spin) {
+        for (int spin = 0; now == seen && spin < n_spins_; ++spin) {
             relax();
             now = generation_.load(std::memory_order_acquire);
         }
@@ -62,7 +65,7 @@ void ThreadPool::run(FunctionRef<void(int)> f, int n) {
     generation_.notify_all();
     f(0);
     int left = remaining_.load(std::memory_order_acquire);
-    for (int spin = 0; left != 0 && spin < kSpins; ++spin) {
+    for (int spin = 0; left != 0 && spin < n_spins_; ++spin) {
         relax();
         left = remaining_.load(std::memory_order_acquire);
     }

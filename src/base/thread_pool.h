@@ -53,6 +53,7 @@ class ThreadPool {
   private:
     void worker(int index);
     int n_threads_;
+    int n_spins_;  ///< looks at a flag before sleeping
     std::vector<std::thread> threads_;
     std::atomic<uint32_t> generation_{0};
     std::atomic<int> remaining_{0};

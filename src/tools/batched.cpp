@@ -49,7 +49,7 @@ int batched(const Arguments& given) {
     const int n_len = number_word(a, 3, 32, 1, kMaxLength, "LEN");
     a.context.n_threads = number_word(a, 4, 0, -1, 4096, "N_THREAD");
     if (a.words.size() > 5 && a.log.verbosity >= 2)
-        fmt::print(stderr, "warning: this build has no GPU; ignored: VRAM_BUDGET{}\n", a.words.size() > 6 ? ", NGL" : "");
+        say("warning: this build has no GPU; ignored: VRAM_BUDGET{}\n", a.words.size() > 6 ? ", NGL" : "");
     a.sampling.seed = 1234;
     a.sampling.top_k = 40;
     a.sampling.top_p = 0.9f;
@@ -67,7 +67,7 @@ int batched(const Arguments& given) {
     auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a.context), log);
     perf.load_s = perf.total.seconds();
     const std::vector<int32_t> tokens = first_tokens(tokenizer, prompt, engine);
-    fmt::print(stderr, "\nmain: n_len = {}, n_ctx = {}, n_batch = {}, n_parallel = {}, n_kv_req = {}\n", n_len, b.n_ctx,
+    say("\nmain: n_len = {}, n_ctx = {}, n_batch = {}, n_parallel = {}, n_kv_req = {}\n", n_len, b.n_ctx,
                b.n_batch, n_parallel, tokens.size() + static_cast<size_t>(std::max(0, n_len - static_cast<int>(tokens.size()))) * static_cast<size_t>(n_parallel));
 
     // The prompt is computed once and its cache copied.
@@ -101,7 +101,7 @@ int batched(const Arguments& given) {
             const int32_t id = s.sampler.sample(engine.logits(static_cast<size_t>(s.place)));
             if (tokenizer.is_end_of_generation(id) || n_cur == n_len) {
                 s.place = -1;
-                fmt::print(stderr, "main: stream {} finished at n_cur = {}\n", i, n_cur);
+                say("main: stream {} finished at n_cur = {}\n", i, n_cur);
                 continue;
             }
             s.text += tokenizer.piece(id);
@@ -118,7 +118,7 @@ int batched(const Arguments& given) {
 
     for (size_t i = 0; i < streams.size(); ++i) fmt::print("sequence {}:\n\n{}\n\n", i, streams[i].text);
     std::fflush(stdout);
-    fmt::print(stderr, "main: decoded {} tokens in {:.2f} s, speed: {:.2f} t/s\n", perf.n_decode, perf.decode_s,
+    say("main: decoded {} tokens in {:.2f} s, speed: {:.2f} t/s\n", perf.n_decode, perf.decode_s,
                static_cast<double>(perf.n_decode) / std::max(perf.decode_s, 1e-9));
     print_timings(*a.program, perf);
     print_summary(perf, engine);

@@ -182,7 +182,7 @@ std::vector<BenchResult> bench_model(Arguments a, const std::string& path, std::
             r.n_depth = t.n_depth;
             r.test_time = now_utc();
             r.read_bandwidth = bandwidth.count(s.n_threads) ? bandwidth[s.n_threads] : 0;
-            if (a.bench.progress) fmt::print(stderr, "llama-bench: {} {} {}\n", path, r.sparsity, r.test_name());
+            if (a.bench.progress) say("llama-bench: {} {} {}\n", path, r.sparsity, r.test_name());
             measure(engine, t, a.bench, r);
             results.push_back(std::move(r));
         }
@@ -208,9 +208,9 @@ int bench(const Arguments& a) {
         }
     }
     fmt::print("{}", bench_report(a.bench.output, results));
-    if (a.bench.output_err != "none") fmt::print(stderr, "{}", bench_report(a.bench.output_err, results));
+    if (a.bench.output_err != "none") say("{}", bench_report(a.bench.output_err, results));
     for (const auto& [n_threads, bytes_per_s] : bandwidth)
-        fmt::print(stderr, "powerinfer: memory is read at {:.1f} GB/s with {} threads\n", bytes_per_s / 1e9, n_threads);
+        say("powerinfer: memory is read at {:.1f} GB/s with {} threads\n", bytes_per_s / 1e9, n_threads);
     return 0;
 }
 

@@ -54,7 +54,7 @@ class Conversation {
 
     int talk() {
         const bool on_terminal = ::isatty(STDIN_FILENO) != 0;
-        if (on_terminal && s_.a.log.verbosity >= 3) fmt::print(stderr, "\n{}\n", kHelp);
+        if (on_terminal && s_.a.log.verbosity >= 3) say("\n{}\n", kHelp);
         if (const std::string first = prompt_text(s_.a); !first.empty()) {
             if (s_.a.console.display_prompt) print_now("\n> " + first + "\n");
             ask(first);
@@ -86,7 +86,7 @@ class Conversation {
                 print_now("\n");
                 if (entry.empty() && was_interrupted_) return LineResult::end_of_input;
                 was_interrupted_ = true;
-                fmt::print(stderr, "(Ctrl-C once more, Ctrl-D or /exit ends)\n");
+                say("(Ctrl-C once more, Ctrl-D or /exit ends)\n");
                 entry.clear();
                 continue;
             }
@@ -106,25 +106,25 @@ class Conversation {
         const std::string rest = space < entry.size() ? entry.substr(space + 1) : "";
         if (command == "/exit" || command == "/quit" || command == "/bye") return false;
         if (command == "/help") {
-            fmt::print(stderr, "{}", kHelp);
+            say("{}", kHelp);
         } else if (command == "/clear") {
             messages_.clear();
             attached_.clear();
-            fmt::print(stderr, "The conversation is forgotten.\n");
+            say("The conversation is forgotten.\n");
         } else if (command == "/system") {
             system_ = rest;
             messages_.clear();
-            fmt::print(stderr, "The conversation starts over.\n");
+            say("The conversation starts over.\n");
         } else if (command == "/read") {
             try {
                 const std::string text = read_text_file(rest);
                 attached_ += text + "\n";
-                fmt::print(stderr, "{} bytes of '{}' go before the next message.\n", text.size(), rest);
+                say("{} bytes of '{}' go before the next message.\n", text.size(), rest);
             } catch (const Error& e) {
-                fmt::print(stderr, "error: {}\n", e.what());
+                say("error: {}\n", e.what());
             }
         } else {
-            fmt::print(stderr, "There is no command {}; /help lists them.\n", command);
+            say("There is no command {}; /help lists them.\n", command);
         }
         return true;
     }
@@ -137,7 +137,7 @@ class Conversation {
 
     void again() {
         if (!messages_.empty() && messages_.back().role == "assistant") messages_.pop_back();
-        if (messages_.empty()) fmt::print(stderr, "There is nothing to answer yet.\n");
+        if (messages_.empty()) say("There is nothing to answer yet.\n");
         else answer();
     }
 
@@ -162,7 +162,7 @@ class Conversation {
         std::vector<int32_t> tokens = conversation_tokens();
         while (tokens.size() > room && messages_.size() > 2) {
             messages_.erase(messages_.begin(), messages_.begin() + 2);
-            fmt::print(stderr, "(the oldest exchange is forgotten: the context of {} tokens is full)\n",
+            say("(the oldest exchange is forgotten: the context of {} tokens is full)\n",
                        s_.engine.plan().n_ctx);
             tokens = conversation_tokens();
         }
@@ -173,7 +173,7 @@ class Conversation {
     void answer() {
         const std::vector<int32_t> tokens = fitting_tokens();
         if (static_cast<int64_t>(tokens.size()) >= s_.engine.plan().n_ctx) {
-            fmt::print(stderr, "The message is too long: {} tokens, the context has {}.\n", tokens.size(),
+            say("The message is too long: {} tokens, the context has {}.\n", tokens.size(),
                        s_.engine.plan().n_ctx);
             messages_.pop_back();
             return;
@@ -188,15 +188,15 @@ class Conversation {
         s_.perf.add(answer.timings);
         ++options_.sampling.seed;  // so that another try at the same answer may differ
         print_now("\n");
-        if (answer.reason == FinishReason::cancelled) fmt::print(stderr, "(stopped)\n");
-        if (answer.reason == FinishReason::context_full) fmt::print(stderr, "(the context is full)\n");
+        if (answer.reason == FinishReason::cancelled) say("(stopped)\n");
+        if (answer.reason == FinishReason::context_full) say("(the context is full)\n");
         messages_.push_back({.role = "assistant", .content = text, .fields_json = ""});
     }
 
     int finish() const {
         if (s_.a.program->habits == Habits::llama && s_.a.program->command == Command::chat && s_.a.log.perf) {
             const Perf& p = s_.perf;
-            fmt::print(stderr, "\n[ Prompt: {:.1f} t/s | Generation: {:.1f} t/s ]\n",
+            say("\n[ Prompt: {:.1f} t/s | Generation: {:.1f} t/s ]\n",
                        static_cast<double>(p.n_prompt) / std::max(p.prompt_s, 1e-9),
                        static_cast<double>(p.n_decode) / std::max(p.decode_s, 1e-9));
         }

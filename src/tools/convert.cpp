@@ -27,7 +27,7 @@ int convert_folder(const Arguments& a) {
                                  .n_threads = std::max(a.context.n_threads, 0),
                                  .log = log_to_stderr(a.log.verbosity),
                                  .progress = progress_on_terminal(watch, a.log.verbosity)});
-    fmt::print(stderr, "powerinfer: {} -> {}, {} tensors, {}{}\n", a.words.front(), a.output.path, result.n_tensors,
+    say("powerinfer: {} -> {}, {} tensors, {}{}\n", a.words.front(), a.output.path, result.n_tensors,
                size_text(result.n_bytes), result.has_predictors ? ", with predictors" : "");
     return 0;
 }

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include "tools/terminal.h"
+
 namespace powerinfer::tools {
 namespace {
 
@@ -36,7 +38,7 @@ Progress progress_on_terminal(InterruptWatch& watch, int verbosity) {
     return [&watch, shown, last = -1](double share, std::string_view what) mutable {
         const int percent = static_cast<int>(share * 100);
         if (shown && percent != last) {
-            fmt::print(stderr, "\r{:3d} % {:<60.60}{}", percent, what, percent == 100 ? "\n" : "");
+            say("\r{:3d} % {:<60.60}{}", percent, what, percent == 100 ? "\n" : "");
             std::fflush(stderr);
             last = percent;
         }

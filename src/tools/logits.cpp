@@ -64,7 +64,7 @@ int logits(const Arguments& a) {
                                                 .shape = {static_cast<int64_t>(ids.size()), model->spec.n_vocab},
                                                 .data = all.data(),
                                                 .size = all.size() * sizeof(float)}});
-    fmt::print(stderr, "powerinfer: logits of {} tokens, active share {:.1f} %, hash {:016x}\n", ids.size(),
+    say("powerinfer: logits of {} tokens, active share {:.1f} %, hash {:016x}\n", ids.size(),
                100 * engine.counts().active_share(), engine.logits_hash());
     return 0;
 }

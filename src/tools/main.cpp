@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "tools/commands.h"
 #include "tools/options.h"
+#include "tools/terminal.h"
 #include "tools/version.h"
 
 using namespace powerinfer;
@@ -17,10 +18,15 @@ using namespace powerinfer::tools;
 
 namespace {
 
-void print_overview(std::FILE* to) {
-    fmt::print(to, "usage: powerinfer COMMAND [OPTIONS]\n\n");
-    for (const Program& p : subcommands()) fmt::print(to, "  {:<12}{}\n", p.name, p.about);
-    fmt::print(to, "\npowerinfer COMMAND --help shows the options of a command, powerinfer --version the build.\n");
+std::string overview() {
+    std::string text = "usage: powerinfer COMMAND [OPTIONS]\n\n";
+    for (const Program& p : subcommands()) text += fmt::format("  {:<12}{}\n", p.name, p.about);
+    return text + "\npowerinfer COMMAND --help shows the options of a command, powerinfer --version the build.\n";
+}
+
+int answer(std::string_view text) {
+    print_now(text);
+    return 0;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -31,11 +37,11 @@ std::string joined(const std::vector<std::string>& names) {
 
 void print_warnings(const Arguments& a) {
     if (a.log.verbosity < 2) return;
-    for (const std::string& w : a.warnings) fmt::print(stderr, "warning: {}\n", w);
+    for (const std::string& w : a.warnings) say("warning: {}\n", w);
     if (!a.gpu_options.empty())
-        fmt::print(stderr, "warning: this build has no GPU; ignored: {}\n", joined(a.gpu_options));
+        say("warning: this build has no GPU; ignored: {}\n", joined(a.gpu_options));
     if (!a.inert_options.empty())
-        fmt::print(stderr, "warning: without effect in this engine: {}\n", joined(a.inert_options));
+        say("warning: without effect in this engine: {}\n", joined(a.inert_options));
 }
 
 int dispatch(const Arguments& a) {
@@ -60,15 +66,16 @@ int run_program(const Program& program, std::span<const char* const> words) {
     try {
         a = parse(program, words, [](const char* name) { return std::getenv(name); });
     } catch (const UsageError& e) {
-        fmt::print(stderr, "{}\n", e.message);
-        if (program.habits == Habits::powerinfer) fmt::print("{}", usage(program));
-        else if (e.option) fmt::print(stderr, "\n{}", usage(*e.option, defaults(program)));
+        say("{}\n", e.message);
+        if (program.habits == Habits::powerinfer) print_now(usage(program));
+        else if (e.option) say("\n{}", usage(*e.option, defaults(program)));
         return 1;
     }
     // The llama-* programs answer on stderr here.
-    if (a.version) return fmt::print(program.habits == Habits::llama ? stderr : stdout, "{}", version_text()), 0;
-    if (a.help) return fmt::print("{}", usage(program)), 0;
-    if (a.list_devices) return fmt::print("Available devices:\n"), 0;
+    if (a.version && program.habits == Habits::llama) return say("{}", version_text()), 0;
+    if (a.version) return answer(version_text());
+    if (a.help) return answer(usage(program));
+    if (a.list_devices) return answer("Available devices:\n");
     print_warnings(a);
     return dispatch(a);
 }
@@ -77,33 +84,34 @@ int start(std::span<const char* const> words) {
     if (const Program* program = find_link(words[0])) return run_program(*program, words.subspan(1));
     const std::string_view command = words.size() > 1 ? words[1] : "";
     if (const Program* program = find_subcommand(command)) return run_program(*program, words.subspan(2));
-    if (command == "--version") return fmt::print("{}", version_text()), 0;
-    if (command == "help" || command == "--help" || command == "-h") return print_overview(stdout), 0;
-    if (command.empty()) return print_overview(stderr), 1;
-    fmt::print(stderr, "error: there is no command '{}'\n\n", command);
-    print_overview(stderr);
+    if (command == "--version") return answer(version_text());
+    if (command == "help" || command == "--help" || command == "-h") return answer(overview());
+    if (command.empty()) return say("{}", overview()), 1;
+    say("error: there is no command '{}'\n\n", command);
+    say("{}", overview());
     return 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+    hold_standard_streams();
     int status = 1;
     try {
         status = start(std::span<const char* const>(argv, static_cast<size_t>(argc)));
     } catch (const Error& e) {
         std::fflush(stdout);
-        fmt::print(stderr, "error: {}\n", e.what());
+        say("error: {}\n", e.what());
         status = e.kind() == ErrorKind::cancelled ? 128 + SIGINT : 1;
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "error: not enough memory\n");
+        say("error: not enough memory\n");
     } catch (const std::system_error& e) {
         // fmt::print to a full disk or a closed stream
-        fmt::print(stderr, "error: cannot write to standard output: {}\n", e.code().message());
+        say("error: {}\n", e.code().message());
         return 1;
     }
     if (std::fflush(stdout) != 0 && status == 0) {
-        fmt::print(stderr, "error: cannot write to standard output: {}\n", std::strerror(errno));
+        say("error: cannot write to standard output: {}\n", std::strerror(errno));
         status = 1;
     }
     return status;

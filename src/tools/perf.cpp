@@ -5,16 +5,18 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tools/terminal.h"
+
 namespace powerinfer::tools {
 namespace {
 
 void line(std::string_view prefix, std::string_view what, double seconds) {
-    fmt::print(stderr, "{}{:>17} = {:10.2f} ms\n", prefix, what, seconds * 1e3);
+    say("{}{:>17} = {:10.2f} ms\n", prefix, what, seconds * 1e3);
 }
 
 void line(std::string_view prefix, std::string_view what, double seconds, int64_t n, std::string_view unit) {
     const double count = static_cast<double>(std::max<int64_t>(n, 1));
-    fmt::print(stderr, "{}{:>17} = {:10.2f} ms / {:5d} {:<6} ({:8.2f} ms per token, {:8.2f} tokens per second)\n",
+    say("{}{:>17} = {:10.2f} ms / {:5d} {:<6} ({:8.2f} ms per token, {:8.2f} tokens per second)\n",
                prefix, what, seconds * 1e3, n, unit, seconds * 1e3 / count, seconds > 0 ? count / seconds : 0.0);
 }
 
@@ -31,7 +33,7 @@ void Perf::add(const generate::Timings& t) {
 }
 
 void print_timings(const Program& program, const Perf& p) {
-    fmt::print(stderr, "\n");  // the text may have ended within a line
+    say("\n");  // the text may have ended within a line
     if (program.habits == Habits::own) return;
     const bool old = program.habits == Habits::powerinfer;
     const bool common = program.command == Command::run || program.command == Command::chat;
@@ -50,7 +52,7 @@ void print_timings(const Program& program, const Perf& p) {
     if (old) {
         line(prefix, "total time", total - p.load_s);
     } else {
-        fmt::print(stderr, "{}{:>17} = {:10.2f} ms / {:5d} tokens\n", prefix, "total time", total * 1e3,
+        say("{}{:>17} = {:10.2f} ms / {:5d} tokens\n", prefix, "total time", total * 1e3,
                    p.n_prompt + p.n_decode);
         const double known = p.load_s + p.sample_s + p.prompt_s + p.decode_s;
         if (common) line(prefix, "unaccounted time", std::max(0.0, total - known));
@@ -59,10 +61,10 @@ void print_timings(const Program& program, const Perf& p) {
 
 void print_summary(const Perf& p, const engine::Engine& engine) {
     if (p.n_prompt > 0 && p.prompt_s > 0)
-        fmt::print(stderr, "powerinfer: prompt {:.1f} tokens/s, {} tokens\n",
+        say("powerinfer: prompt {:.1f} tokens/s, {} tokens\n",
                    static_cast<double>(p.n_prompt) / p.prompt_s, p.n_prompt);
     const double seconds = std::max(p.decode_s, 1e-9);
-    fmt::print(stderr, "powerinfer: decode {:.1f} tokens/s, {:.1f} GB/s, active share {:.1f} %, hash {:016x}\n",
+    say("powerinfer: decode {:.1f} tokens/s, {:.1f} GB/s, active share {:.1f} %, hash {:016x}\n",
                static_cast<double>(p.n_decode) / seconds, static_cast<double>(p.decode_bytes) / 1e9 / seconds,
                100 * engine.counts().active_share(), engine.logits_hash());
 }
@@ -71,7 +73,7 @@ void print_layers(const engine::EngineCounts& counts) {
     for (size_t i = 0; i < counts.layers.size(); ++i) {
         const engine::LayerCounts& layer = counts.layers[i];
         const double n = static_cast<double>(std::max<uint64_t>(layer.neurons, 1));
-        fmt::print(stderr, "powerinfer: layer {:3d} active share {:5.1f} %, gates computed {:5.1f} %\n", i,
+        say("powerinfer: layer {:3d} active share {:5.1f} %, gates computed {:5.1f} %\n", i,
                    100 * static_cast<double>(layer.fired) / n, 100 * static_cast<double>(layer.selected) / n);
     }
 }

@@ -70,7 +70,7 @@ int perplexity(const Arguments& a) {
     const auto n_kept = static_cast<size_t>(w.n_windows) * static_cast<size_t>(w.n_ctx);
     if (keeps_logits && !base)
         kept.emplace(p.logits_file, w.n_ctx, model->spec.n_vocab, std::span<const int32_t>(tokens).first(n_kept));
-    fmt::print(stderr, "perplexity: calculating perplexity over {} chunks, n_ctx={}, batch_size={}\n", w.n_windows,
+    say("perplexity: calculating perplexity over {} chunks, n_ctx={}, batch_size={}\n", w.n_windows,
                w.n_ctx, engine.plan().n_batch);
     if (base)
         fmt::print("chunk             PPL       ln(PPL(Q)/PPL(base))           KL Divergence              Δp RMS         Same top p\n");
@@ -91,7 +91,7 @@ int perplexity(const Arguments& a) {
         perf.prompt_s += watch.seconds();
         perf.n_prompt += w.n_ctx;
         if (window == 0)
-            fmt::print(stderr, "perplexity: {:.2f} seconds per pass - ETA {:.2f} minutes\n", watch.seconds(),
+            say("perplexity: {:.2f} seconds per pass - ETA {:.2f} minutes\n", watch.seconds(),
                        watch.seconds() * w.n_windows / 60);
         if (base) {
             fmt::print("{}", comparison.running_line(window + 1));
@@ -108,7 +108,7 @@ int perplexity(const Arguments& a) {
     }
     if (kept) kept->finish();
     if (a.log.perf) print_timings(*a.program, perf);
-    fmt::print(stderr, "powerinfer: prompt {:.1f} tokens/s, active share {:.1f} %, hash {:016x}\n",
+    say("powerinfer: prompt {:.1f} tokens/s, active share {:.1f} %, hash {:016x}\n",
                static_cast<double>(perf.n_prompt) / std::max(perf.prompt_s, 1e-9), 100 * engine.counts().active_share(),
                engine.logits_hash());
     if (a.log.layers) print_layers(engine.counts());

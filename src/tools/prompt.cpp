@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "tools/numbers.h"
+#include "tools/terminal.h"
 
 namespace powerinfer::tools {
 namespace {
@@ -48,9 +49,9 @@ std::vector<int32_t> first_tokens(const tokenizer::Tokenizer& tokenizer, const s
 }
 
 void print_tokens(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& tokens) {
-    fmt::print(stderr, "number of tokens in prompt = {}\n", tokens.size());
-    for (const int32_t id : tokens) fmt::print(stderr, "{:6d} -> '{}'\n", id, tokenizer.piece(id, true));
-    fmt::print(stderr, "\n");
+    say("number of tokens in prompt = {}\n", tokens.size());
+    for (const int32_t id : tokens) say("{:6d} -> '{}'\n", id, tokenizer.piece(id, true));
+    say("\n");
 }
 
 }  // namespace powerinfer::tools

@@ -33,7 +33,7 @@ std::string known_types() {
 /// IN [OUT] TYPE [THREADS]
 void read_words(const std::vector<std::string>& words, convert::QuantizeOptions& o) {
     if (words.size() < 2 || words.size() > 4) {
-        fmt::print(stderr, "{}\n", known_types());
+        say("{}\n", known_types());
         fail(ErrorKind::bad_argument, "quantize needs IN [OUT] TYPE [THREADS], {} words were given", words.size());
     }
     o.input = words[0];
@@ -61,7 +61,7 @@ int quantize(const Arguments& a) {
     o.log = log_to_stderr(a.log.verbosity);
     o.progress = progress_on_terminal(watch, a.log.verbosity);
     const convert::QuantizeResult result = convert::quantize_file(o);
-    fmt::print(stderr, "powerinfer: {} -> {}, {} -> {} in {} tensors\n", o.input, o.output,
+    say("powerinfer: {} -> {}, {} -> {} in {} tensors\n", o.input, o.output,
                size_text(result.n_bytes_before), size_text(result.n_bytes_after), result.n_tensors);
     return 0;
 }

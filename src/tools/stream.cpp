@@ -43,7 +43,7 @@ int n_keep(const Stage& s, const std::vector<int32_t>& prompt) {
 
 void print_end(const Stage& s) {
     if (s.a.program->habits == Habits::llama) print_now(" [end of text]\n");
-    else if (s.a.log.verbosity >= 3) fmt::print(stderr, " [end of text]\n");
+    else if (s.a.log.verbosity >= 3) say(" [end of text]\n");
 }
 
 /// One entry of the user: lines joined while they end in `\`, or, with multi-line input, until one ends in `\`.
@@ -123,7 +123,7 @@ int complete(const Stage& s) {
     s.perf.add(answer.timings);
     if (answer.reason == FinishReason::end_of_generation) print_end(s);
     if (answer.reason == FinishReason::context_full && s.a.log.verbosity >= 2)
-        fmt::print(stderr, "\nwarning: the context of {} tokens is full\n", s.engine.plan().n_ctx);
+        say("\nwarning: the context of {} tokens is full\n", s.engine.plan().n_ctx);
     if (::isatty(STDOUT_FILENO)) print_now("\n");
     return 0;
 }
@@ -137,7 +137,7 @@ int interact(const Stage& s) {
     InterruptWatch watch;
     LineEditor editor(history_path("main"), c.simple_io);
     if (s.a.log.verbosity >= 3)
-        fmt::print(stderr, "== interactive: Return hands over, a line that ends in \\ goes on, Ctrl-C takes over ==\n\n");
+        say("== interactive: Return hands over, a line that ends in \\ goes on, Ctrl-C takes over ==\n\n");
     const std::string prompt = prompt_text(s.a);
     std::vector<int32_t> tokens = start(s, prompt);
     generate::GenerateOptions options = s.options;

@@ -1,6 +1,11 @@
 #include "tools/terminal.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "base/error.h"
 
@@ -10,13 +15,24 @@ LogSink log_to_stderr(int verbosity) {
     return [verbosity](LogLevel level, std::string_view line) {
         const int needed = level == LogLevel::warning ? 2 : level == LogLevel::info ? 3 : 4;
         if (verbosity >= needed)
-            fmt::print(stderr, "{}{}\n", level == LogLevel::warning ? "warning: " : "", line);
+            say("{}{}\n", level == LogLevel::warning ? "warning: " : "", line);
     };
 }
 
 void print_now(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        fail(ErrorKind::io, "cannot write to standard output: {}", std::strerror(errno));
+}
+
+void say(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void hold_standard_streams() {
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(number, F_GETFD) != -1) continue;
+        // The lowest free number is the one wanted, as those below are taken by now. Read-only makes stdout fail.
+        const int opened = ::open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY);
+        if (opened != -1 && opened != number) ::close(opened);
+    }
 }
 
 void require_model(const Arguments& a) {

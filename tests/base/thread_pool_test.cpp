@@ -40,6 +40,16 @@ TEST(ThreadPool, WakesAfterSleep) {
     }
 }
 
+// Far more members than processors: what they wait for must get its turn. Polling members took minutes here.
+TEST(ThreadPool, ManyMoreMembersThanProcessors) {
+    const auto begin = std::chrono::steady_clock::now();
+    ThreadPool pool(500);
+    std::atomic<int> calls{0};
+    for (int round = 0; round < 100; ++round) pool.run([&](int) { calls++; });
+    EXPECT_EQ(calls.load(), 50000);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
 TEST(ThreadPool, ForEachCoversTheRangeOnce) {
     ThreadPool pool(3);
     for (int64_t n : {0, 1, 5, 64, 1000}) {
