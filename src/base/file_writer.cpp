@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -16,14 +18,29 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
 
+/// A link to a file stays a link: what it points at is written.
+std::string followed(const std::string& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_symlink(path, ignored)) return path;
+    const std::filesystem::path target = std::filesystem::canonical(path, ignored);
+    return target.empty() ? path : target.string();
+}
+
 }  // namespace
 
 FileWriter::FileWriter(const std::string& path)
-    : path_(path), temporary_(path + ".partial-" + std::to_string(::getpid())) {
+    : path_(followed(path)), temporary_(path_ + ".partial-" + std::to_string(::getpid())) {
     const auto folder = std::filesystem::path(path).parent_path();
     if (!folder.empty() && !std::filesystem::is_directory(folder))
         fail(ErrorKind::io, "cannot write '{}': the folder '{}' does not exist", path, folder.string());
     if (std::filesystem::is_directory(path)) fail(ErrorKind::io, "cannot write '{}': it is a folder", path);
+    if (std::filesystem::exists(path)) {
+        // Giving the final name replaces what bears it, which must not happen to a device, a pipe or a protected file.
+        if (!std::filesystem::is_regular_file(path))
+            fail(ErrorKind::io, "cannot write '{}': it is not a regular file", path);
+        if (::access(path.c_str(), W_OK) != 0)
+            fail(ErrorKind::io, "cannot write '{}': {}", path, std::strerror(errno));
+    }
     fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd_ < 0) fail(ErrorKind::io, "cannot write '{}': {}", path, std::strerror(errno));
     buffer_.reserve(kBufferBytes);

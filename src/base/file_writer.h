@@ -9,7 +9,8 @@ namespace powerinfer {
 
 /// Writes to "<path>.partial-<pid>" and renames on commit(). A writer that is destroyed without commit() removes
 /// its temporary file, so an error, a full disk or a cancelled run leaves nothing behind. Every failed system
-/// call throws Error{io} with the path and the system's reason.
+/// call throws Error{io} with the path and the system's reason, and so does a path that names a folder, a device,
+/// a pipe or a file without write permission. Of a link, the target is written.
 class FileWriter {
   public:
     explicit FileWriter(const std::string& path);

@@ -96,6 +96,7 @@ int start(std::span<const char* const> words) {
 
 int main(int argc, char** argv) {
     hold_standard_streams();
+    std::signal(SIGXFSZ, SIG_IGN);  // a file over the size limit is an error of write(), which cleans up
     int status = 1;
     try {
         status = start(std::span<const char* const>(argv, static_cast<size_t>(argc)));

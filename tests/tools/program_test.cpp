@@ -60,6 +60,13 @@ TEST_F(ProgramTest, MessagesThatNobodyTakesChangeNothing) {
     }
 }
 
+TEST_F(ProgramTest, AFileOverTheSizeLimitLeavesNothingBehind) {
+    const std::string quantize = kProgram + " quantize " + kModel + " " + path("out/big.gguf") + " f32";
+    std::filesystem::create_directory(path("out"));
+    EXPECT_EQ(status_of("ulimit -f 1000; " + quantize + " >/dev/null 2>&1"), 1);
+    EXPECT_TRUE(std::filesystem::is_empty(path("out")));
+}
+
 TEST_F(ProgramTest, AnOutputFileNeverTakesTheNumberOfAClosedStream) {
     const std::string quantize = kProgram + " quantize " + kModel + " ";
     ASSERT_EQ(status_of(quantize + path("plain") + " q8_0 >/dev/null 2>&1"), 0);
