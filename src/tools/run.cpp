@@ -14,9 +14,9 @@ int run(const Arguments& a) {
 
     const auto file = open_file(a, log);
     const auto model = load_model(file, a, log);
+    const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
     const plan::Plan plan = announced(plan::solve(*model, budget(a, model->spec, log)), log);
     auto engine = engine::Engine::load(model, plan, engine_options(a.context), log);
-    const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
     generate::Session session(engine, tokenizer);
     perf.load_s = perf.total.seconds();
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@ namespace powerinfer::test {
 struct Output {
     int status = -1;  ///< exit status, or 128 + signal as a shell says it
     std::string out, err;
+    double seconds = 0;             ///< from start to end
+    int64_t most_resident_bytes = 0;  ///< the largest resident size it had
 };
 
 struct RunOptions {
@@ -30,7 +33,22 @@ struct RunOptions {
     int timeout_s = 120;  ///< then it is killed
     /// Called with all that was written so far whenever it grows; returns a signal to send, or 0.
     std::function<int(const Output& so_far)> on_output = {};
+    /// Called every few milliseconds; returns a signal to send, or 0.
+    std::function<int()> on_turn = {};
+    uint64_t most_address_space = 0;  ///< bytes it may map; 0 = as many as it likes
+    uint64_t most_file_size = 0;      ///< bytes of the largest file it may write; 0 = as many as it likes
+    /// In the child before it becomes the program; false gives status 127.
+    std::function<bool()> before = {};
 };
+
+/// True where a sanitizer takes address space, memory and time of its own.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+inline constexpr bool kSanitized = false;
+#endif
 
 /// The path of a built program.
 inline std::string program(const std::string& name) {
@@ -46,6 +64,11 @@ inline Output run(std::vector<std::string> words, const RunOptions& options = {}
     int in[2], out[2], err[2];
     if (::pipe(in) || ::pipe(out) || ::pipe(err)) throw std::runtime_error("no pipes");
     std::signal(SIGPIPE, SIG_IGN);
+    const auto limit = [](int what, uint64_t bytes) {
+        const rlimit r = {bytes, bytes};
+        return bytes == 0 || ::setrlimit(static_cast<__rlimit_resource_t>(what), &r) == 0;
+    };
+    const auto start = std::chrono::steady_clock::now();
     const pid_t child = ::fork();
     if (child == 0) {
         std::signal(SIGPIPE, SIG_DFL);
@@ -56,6 +79,8 @@ inline Output run(std::vector<std::string> words, const RunOptions& options = {}
         for (const int fd : {in[0], in[1], out[0], out[1], err[0], err[1]}) ::close(fd);
         for (const auto& [name, value] : options.environment) ::setenv(name.c_str(), value.c_str(), 1);
         if (!options.folder.empty() && ::chdir(options.folder.c_str()) != 0) ::_exit(127);
+        if (options.before && !options.before()) ::_exit(127);
+        if (!limit(RLIMIT_AS, options.most_address_space) || !limit(RLIMIT_FSIZE, options.most_file_size)) ::_exit(127);
         ::execv(argv[0], argv.data());
         ::_exit(127);
     }
@@ -71,10 +96,12 @@ inline Output run(std::vector<std::string> words, const RunOptions& options = {}
 
     Output result;
     struct pollfd fds[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(options.timeout_s);
+    const auto end = start + std::chrono::seconds(options.timeout_s);
     for (int open = 2; open > 0;) {
         if (std::chrono::steady_clock::now() > end) ::kill(child, SIGKILL);
-        ::poll(fds, 2, 200);
+        ::poll(fds, 2, options.on_turn ? 2 : 200);
+        if (options.on_turn)
+            if (const int signal = options.on_turn()) ::kill(child, signal);
         for (int i = 0; i < 2; ++i) {
             if (fds[i].fd < 0 || !(fds[i].revents & (POLLIN | POLLHUP))) continue;
             char buffer[4096];
@@ -92,7 +119,10 @@ inline Output run(std::vector<std::string> words, const RunOptions& options = {}
     }
     writer.join();
     int status = 0;
-    ::waitpid(child, &status, 0);
+    rusage used = {};
+    ::wait4(child, &status, 0, &used);
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.most_resident_bytes = int64_t{used.ru_maxrss} * 1024;
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return result;
 }
