@@ -583,6 +583,55 @@ TEST_F(CApi, EverySamplingFieldArrives) {
         },
         [](auto& o) { o.logit_bias = {{261, -std::numeric_limits<float>::infinity()}, {300, 2}}; }));
     EXPECT_TRUE(both([](auto& o) { o.order = "temperature"; }, [](auto& o) { o.order = {SamplerKind::temperature}; }));
+    // Links that are not in the default chain, and what only matters beside another choice.
+    EXPECT_TRUE(both(
+        [](auto& o) {
+            o.order = "tfs_z;temperature";
+            o.tail_free_z = 0.2f;
+        },
+        [](auto& o) {
+            o.order = {SamplerKind::tail_free, SamplerKind::temperature};
+            o.tail_free_z = 0.2f;
+        }));
+    EXPECT_TRUE(both(
+        [](auto& o) {
+            o.order = "adaptive_p";
+            o.adaptive_target = 0.2f;
+            o.adaptive_decay = 0.5f;
+        },
+        [](auto& o) {
+            o.order = {SamplerKind::adaptive_p};
+            o.adaptive_target = 0.2f;
+            o.adaptive_decay = 0.5f;
+        }));
+    static const char* const breakers[] = {" the"};
+    EXPECT_TRUE(both(
+        [](auto& o) {
+            o.dry_multiplier = 4;
+            o.dry_allowed_length = 1;
+            o.dry_sequence_breakers = breakers;
+            o.n_dry_sequence_breakers = 1;
+        },
+        [](auto& o) {
+            o.dry_multiplier = 4;
+            o.dry_allowed_length = 1;
+            o.dry_sequence_breakers = {" the"};
+        }));
+    static const powerinfer_logit_bias end[] = {{2, 1000}};
+    EXPECT_TRUE(both(
+        [](auto& o) {
+            o.logit_bias = end;
+            o.n_logit_bias = 1;
+            o.ignore_eos = 1;
+            o.repeat_penalty = 1.8f;
+            o.penalize_newline = 0;
+        },
+        [](auto& o) {
+            o.logit_bias = {{2, 1000}};
+            o.ignore_eos = true;
+            o.repeat_penalty = 1.8f;
+            o.penalize_newline = false;
+        }));
 }
 
 TEST_F(CApi, OlderAndNewerCallersGetTheirPartOfADefault) {
