@@ -40,7 +40,8 @@ using DotFn = void (*)(const DotArgs&);
 
 /// out[i] += coef[r] * row(r)[i] for i in [0, n), the rows added one after another in list order:
 ///   row(r) = weights + (row_ids ? row_ids[r] : r) * row_stride.
-/// A zero coefficient leaves `out` bit for bit as it was (unless the row holds Inf or NaN).
+/// A zero coefficient leaves `out` as it was (unless the row holds Inf or NaN), but its row is read all the same:
+/// rows that need not be read are left out of the list.
 struct AxpyArgs {
     const uint8_t* weights;
     size_t row_stride;  ///< bytes

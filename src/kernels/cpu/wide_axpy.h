@@ -1,6 +1,7 @@
 // Sums of weighted rows: out += coef[r] * row(r), column by column in list order.
 //
-// Each element takes one fused multiply-add per row with a coefficient other than zero:
+// Each element takes one fused multiply-add per row, also where the coefficient is zero: leaving rows out is the
+// caller's choice, and the dense reference leaves none out:
 //   F32, F16, BF16   out = fma(coef, w, out)
 //   Q8_0, Q4_0       out = fma(coef * d, q, out)          with coef * d rounded once per block
 //   other formats    out = fma(coef, w, out)              with the very w that quant::Format::decode gives
@@ -20,7 +21,7 @@ constexpr int kAxpyRows = 4;
 /// Bytes that rows are asked for ahead of their use.
 constexpr size_t kAxpyAhead = 2048;
 
-/// The next rows of the list whose coefficient is not zero.
+/// The next rows of the list.
 struct AxpyRows {
     const uint8_t* row[kAxpyRows];  ///< past `count`, any that may be asked for
     float coef[kAxpyRows];
@@ -30,7 +31,6 @@ struct AxpyRows {
     void take(const AxpyArgs& a, int64_t& r) {
         count = 0;
         for (; r < a.n_rows && count < kAxpyRows; ++r) {
-            if (a.coef[r] == 0) continue;
             row[count] = a.weights + static_cast<size_t>(a.row_ids ? a.row_ids[r] : r) * a.row_stride;
             coef[count++] = a.coef[r];
         }
