@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <system_error>
+
+#include "base/error.h"
 
 namespace powerinfer {
 namespace {
@@ -26,10 +29,18 @@ ThreadPool::ThreadPool(int n_threads)
       n_spins_(n_threads <= static_cast<int>(std::thread::hardware_concurrency()) ? kSpins : 0) {
     assert(n_threads >= 1);
     threads_.reserve(static_cast<size_t>(n_threads - 1));
-    for (int i = 1; i < n_threads; ++i) threads_.emplace_back([this, i] { worker(i); });
+    try {
+        for (int i = 1; i < n_threads; ++i) threads_.emplace_back([this, i] { worker(i); });
+    } catch (const std::system_error& e) {
+        dismiss();
+        fail(ErrorKind::out_of_memory, "the system gives {} threads, {} were asked for: {}", threads_.size() + 1,
+             n_threads, e.code().message());
+    }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { dismiss(); }
+
+void ThreadPool::dismiss() {
     stop_.store(true);
     generation_.fetch_add(1);
     generation_.notify_all();

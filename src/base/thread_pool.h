@@ -35,7 +35,7 @@ class FunctionRef<R(Args...)> {
 /// Not reentrant: one run() at a time. Functions given to it must not throw.
 class ThreadPool {
   public:
-    /// n_threads >= 1.
+    /// n_threads >= 1. Throws Error{out_of_memory} where the system does not give so many.
     explicit ThreadPool(int n_threads);
     ~ThreadPool();
     ThreadPool(const ThreadPool&) = delete;
@@ -52,6 +52,8 @@ class ThreadPool {
 
   private:
     void worker(int index);
+    /// Ends the threads there are.
+    void dismiss();
     int n_threads_;
     int n_spins_;  ///< looks at a flag before sleeping
     std::vector<std::thread> threads_;

@@ -238,7 +238,7 @@ class Synth {
         return h + static_cast<uint64_t>(row) * 0xD1B54A32D192ED03u;
     }
 
-    /// Makes rows in parallel, about 32 MiB at a time, and writes them in order. `fill(row, floats)` gives the values.
+    /// Makes rows in parallel, about 4 MiB at a time, and writes them in order. `fill(row, floats)` gives the values.
     template <class Fill>
     void write_rows(const Planned& t, Fill&& fill) {
         write_encoded_rows(t, [&](int64_t row, uint8_t* bytes) {
@@ -251,7 +251,7 @@ class Synth {
     template <class Fill>
     void write_encoded_rows(const Planned& t, Fill&& fill) {
         const size_t row_size = row_bytes(t.type, t.n_in);
-        const int64_t at_once = std::clamp<int64_t>((32 << 20) / static_cast<int64_t>(row_size), 1, t.n_out);
+        const int64_t at_once = std::clamp<int64_t>((4 << 20) / static_cast<int64_t>(row_size), 1, t.n_out);
         std::vector<uint8_t> bytes(row_size * static_cast<size_t>(at_once));
         for (int64_t first = 0; first < t.n_out; first += at_once) {
             const int64_t n = std::min(at_once, t.n_out - first);
@@ -308,7 +308,7 @@ class Synth {
         write_rows(t, [&](int64_t row, float* x) {
             std::fill_n(x, t.n_in, 0.0f);
             const int64_t first = row / kRun * kRun;
-            for (int64_t id = std::max(first, row - 16); id <= row; ++id) {  // 0.7^16 is nothing
+            for (int64_t id = std::max(first, row - 8); id <= row; ++id) {  // 0.7^8 is little
                 Random random(seed_of(t, id));
                 const float share = id == first ? 1.0f : fresh;
                 for (int64_t i = 0; i < t.n_in; ++i) x[i] = kNeighbourCorrelation * x[i] + share * random.normal();

@@ -2,6 +2,8 @@
 // Error for what the outside got wrong. The value is the exit status.
 #pragma once
 
+#include <string>
+
 #include "tools/arguments.h"
 
 namespace powerinfer::tools {
@@ -11,6 +13,7 @@ int inspect(const Arguments& a);
 int tokenize(const Arguments& a);
 int convert_folder(const Arguments& a);
 int quantize(const Arguments& a);
+std::string quantize_types();  ///< for its help: numbers, names and what they are
 int logits(const Arguments& a);
 int perplexity(const Arguments& a);
 int batched(const Arguments& a);

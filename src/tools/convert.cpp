@@ -16,7 +16,7 @@ int convert_folder(const Arguments& a) {
     if (a.words.size() != 1)
         fail(ErrorKind::bad_argument, "convert takes one folder, {} were given", a.words.size());
     if (a.output.path.empty()) fail(ErrorKind::bad_argument, "--output is required");
-    InterruptWatch watch;
+    InterruptWatch watch(Watched::every_end);
     const convert::ConvertResult result =
         convert::convert_folder({.folder = a.words.front(),
                                  .output = a.output.path,

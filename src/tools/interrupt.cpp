@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <iterator>
 
 #include "tools/terminal.h"
 
@@ -12,20 +13,36 @@ namespace powerinfer::tools {
 namespace {
 
 volatile std::sig_atomic_t g_interrupts = 0;  // a signal handler can reach nothing else
-struct sigaction g_former;
+volatile std::sig_atomic_t g_last = SIGINT;
 
-void count(int) { g_interrupts = g_interrupts + 1; }
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+struct sigaction g_former[std::size(kSignals)];
+size_t g_watched = 0;
+
+void count(int number) {
+    g_interrupts = g_interrupts + 1;
+    g_last = number;
+}
 
 }  // namespace
 
-InterruptWatch::InterruptWatch() {
+InterruptWatch::InterruptWatch(Watched watched) {
     g_interrupts = 0;
+    g_watched = watched == Watched::every_end ? std::size(kSignals) : 1;
     struct sigaction action = {};
     action.sa_handler = count;  // without SA_RESTART: a blocked read returns
-    ::sigaction(SIGINT, &action, &g_former);
+    for (size_t i = 0; i < g_watched; ++i) {
+        ::sigaction(kSignals[i], nullptr, &g_former[i]);
+        // What the caller wants ignored (nohup) stays so.
+        if (g_former[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
+    }
 }
 
-InterruptWatch::~InterruptWatch() { ::sigaction(SIGINT, &g_former, nullptr); }
+InterruptWatch::~InterruptWatch() {
+    for (size_t i = 0; i < g_watched; ++i) ::sigaction(kSignals[i], &g_former[i], nullptr);
+}
+
+int stopping_signal() { return g_last; }
 
 bool InterruptWatch::take() {
     const bool came = g_interrupts != 0;

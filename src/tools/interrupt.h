@@ -5,20 +5,28 @@
 
 namespace powerinfer::tools {
 
+enum class Watched {
+    interrupt,  ///< Ctrl-C
+    every_end,  ///< and what else asks a program to end: SIGTERM, SIGHUP
+};
+
 /// While one exists, SIGINT is counted instead of killing; the former handling comes back when it goes away.
 class InterruptWatch {
   public:
-    InterruptWatch();
+    explicit InterruptWatch(Watched watched = Watched::interrupt);
     ~InterruptWatch();
     InterruptWatch(const InterruptWatch&) = delete;
     InterruptWatch& operator=(const InterruptWatch&) = delete;
 
-    /// True if SIGINT came since the last call.
+    /// True if a watched signal came since the last call.
     bool take();
 };
 
+/// The signal that came last.
+int stopping_signal();
+
 /// Shows the share done on stderr (one line that is overwritten on a terminal, nothing elsewhere) and asks for a stop
-/// after SIGINT. An InterruptWatch must exist while it is in use.
+/// after a watched signal. An InterruptWatch must exist while it is in use.
 Progress progress_on_terminal(InterruptWatch& watch, int verbosity);
 
 }  // namespace powerinfer::tools

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "tools/commands.h"
+#include "tools/interrupt.h"
 #include "tools/options.h"
 #include "tools/terminal.h"
 #include "tools/version.h"
@@ -103,7 +104,7 @@ int main(int argc, char** argv) {
     } catch (const Error& e) {
         std::fflush(stdout);
         say("error: {}\n", e.what());
-        status = e.kind() == ErrorKind::cancelled ? 128 + SIGINT : 1;
+        status = e.kind() == ErrorKind::cancelled ? 128 + stopping_signal() : 1;
     } catch (const std::bad_alloc&) {
         say("error: not enough memory\n");
     } catch (const std::system_error& e) {

@@ -23,17 +23,10 @@ bool is_file_type(const std::string& word) {
     }
 }
 
-std::string known_types() {
-    std::string text = "TYPE is one of\n";
-    for (const convert::FileType& t : convert::file_types())
-        text += fmt::format("  {:>3} or {:<8} {}\n", t.number, t.name, t.note);
-    return text;
-}
-
 /// IN [OUT] TYPE [THREADS]
 void read_words(const std::vector<std::string>& words, convert::QuantizeOptions& o) {
     if (words.size() < 2 || words.size() > 4) {
-        say("{}\n", known_types());
+        say("{}\n", quantize_types());
         fail(ErrorKind::bad_argument, "quantize needs IN [OUT] TYPE [THREADS], {} words were given", words.size());
     }
     o.input = words[0];
@@ -49,8 +42,15 @@ void read_words(const std::vector<std::string>& words, convert::QuantizeOptions&
 
 }  // namespace
 
+std::string quantize_types() {
+    std::string text = "TYPE is one of\n";
+    for (const convert::FileType& t : convert::file_types())
+        text += fmt::format("  {:>3} or {:<8} {}\n", t.number, t.name, t.note);
+    return text;
+}
+
 int quantize(const Arguments& a) {
-    InterruptWatch watch;
+    InterruptWatch watch(Watched::every_end);
     convert::QuantizeOptions o;
     read_words(a.words, o);
     o.pure = a.quantize.pure;
@@ -62,7 +62,7 @@ int quantize(const Arguments& a) {
     o.progress = progress_on_terminal(watch, a.log.verbosity);
     const convert::QuantizeResult result = convert::quantize_file(o);
     say("powerinfer: {} -> {}, {} -> {} in {} tensors\n", o.input, o.output,
-               size_text(result.n_bytes_before), size_text(result.n_bytes_after), result.n_tensors);
+        size_text(result.n_bytes_before), size_text(result.n_bytes_after), result.n_tensors);
     return 0;
 }
 

@@ -30,7 +30,7 @@ convert::SynthOptions options(const Arguments& a, const std::string& shape) {
 }
 
 void write(const std::string& path, const convert::SynthOptions& o, int verbosity) {
-    InterruptWatch watch;
+    InterruptWatch watch(Watched::every_end);
     convert::write_synth(path, o, log_to_stderr(verbosity), progress_on_terminal(watch, verbosity));
 }
 

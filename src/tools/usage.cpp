@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "tools/commands.h"
 #include "tools/options.h"
 
 namespace powerinfer::tools {
@@ -62,6 +63,7 @@ std::string usage(const Program& program) {
         }
         text += usage(o, start);
     }
+    if (program.command == Command::quantize) text.append("\n").append(quantize_types());
     return text;
 }
 

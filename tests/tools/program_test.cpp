@@ -67,6 +67,31 @@ TEST_F(ProgramTest, AFileOverTheSizeLimitLeavesNothingBehind) {
     EXPECT_TRUE(std::filesystem::is_empty(path("out")));
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these need terabytes of address space
+TEST_F(ProgramTest, ThreadsThatTheSystemDoesNotGiveAreAnError) {
+    EXPECT_EQ(status_of("ulimit -v 1000000; " + kShortRun + " -t 1000 >/dev/null 2>" + path("err")), 1);
+    EXPECT_NE(content("err").find("threads, 1000 were asked for"), std::string::npos) << content("err");
+}
+#endif
+
+TEST_F(ProgramTest, ASignalThatEndsAConversionLeavesNothingBehind) {
+    for (const char* signal : {"INT", "TERM", "HUP"}) {
+        std::filesystem::create_directory(path("out"));
+        // A model of some hundred MB, so that the signal comes while it is written.
+        const std::string command = "timeout --preserve-status -s " + std::string(signal) + " 0.3 " + kProgram +
+                                    " synth llama-7b -o " + path("out/big.gguf") + " >/dev/null 2>&1";
+        EXPECT_GE(status_of(command), 129) << signal;
+        EXPECT_TRUE(std::filesystem::is_empty(path("out"))) << signal;
+    }
+}
+
+TEST_F(ProgramTest, HelpOfQuantizeNamesTheTypes) {
+    for (const char* to : {" --help >", " 2>"}) {
+        status_of(kProgram + " quantize" + to + path("text"));
+        EXPECT_NE(content("text").find("Q4_K_M"), std::string::npos) << to;
+    }
+}
+
 TEST_F(ProgramTest, AnOutputFileNeverTakesTheNumberOfAClosedStream) {
     const std::string quantize = kProgram + " quantize " + kModel + " ";
     ASSERT_EQ(status_of(quantize + path("plain") + " q8_0 >/dev/null 2>&1"), 0);
