@@ -1,11 +1,8 @@
 // Small random llama-family models for tests: written as a model file, and computed slowly and obviously in double.
 #pragma once
 
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,24 +14,9 @@
 #include "formats/gguf.h"
 #include "model/model.h"
 #include "quant/format.h"
+#include "temporary_folder.h"
 
 namespace powerinfer::test {
-
-/// A temporary folder that goes away with the object.
-class TempFolder {
-  public:
-    TempFolder() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "powerinfer-test-XXXXXX").string();
-        path_ = ::mkdtemp(pattern.data());
-    }
-    ~TempFolder() { std::filesystem::remove_all(path_); }
-    TempFolder(const TempFolder&) = delete;
-    TempFolder& operator=(const TempFolder&) = delete;
-    std::string file(const std::string& name) const { return (path_ / name).string(); }
-
-  private:
-    std::filesystem::path path_;
-};
 
 struct TinyShape {
     int n_vocab = 64, n_embd = 32, n_layer = 2, n_ff = 96, n_head = 4, n_head_kv = 2, head_dim = 8, rank = 16;

@@ -54,14 +54,6 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     return *this;
 }
 
-void MappedFile::will_need(size_t offset, size_t size) const {
-    if (offset >= size_) return;
-    const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-    const size_t start = offset / page * page;
-    size = size < size_ - offset ? size : size_ - offset;
-    ::madvise(const_cast<uint8_t*>(data_) + start, offset - start + size, MADV_WILLNEED);
-}
-
 bool MappedFile::lock() const {
     return data_ == nullptr || ::mlock(data_, size_) == 0;
 }

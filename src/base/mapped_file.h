@@ -20,8 +20,6 @@ class MappedFile {
     const std::string& path() const { return path_; }
     std::span<const uint8_t> bytes() const { return {data_, size_}; }
 
-    /// Asks the system to read a range ahead of use.
-    void will_need(size_t offset, size_t size) const;
     /// Pins all pages in memory. Returns false, with errno set, where the system refuses.
     bool lock() const;
 

@@ -13,7 +13,7 @@
 namespace powerinfer::convert {
 namespace {
 
-using test::TempFolder;
+using test::TemporaryFolder;
 
 std::shared_ptr<const model::Model> make(const std::string& path, const SynthOptions& options) {
     write_synth(path, options);
@@ -32,9 +32,9 @@ std::vector<float> last_logits(const std::shared_ptr<const model::Model>& m, spa
 }
 
 TEST(Synth, PredictEqualsOffInF32) {
-    TempFolder folder;
+    TemporaryFolder folder;
     SynthOptions o{.shape = synth_shape("tiny,n_layer=3"), .type = DType::F32, .predictor_type = DType::F32, .rank = 128};
-    const auto m = make(folder.file("m.gguf"), o);
+    const auto m = make(folder / "m.gguf", o);
     double active = 0;
     const auto off = last_logits(m, sparsity::Mode::off), predict = last_logits(m, sparsity::Mode::predict, &active);
     for (size_t i = 0; i < off.size(); ++i) EXPECT_NEAR(off[i], predict[i], 1e-4);
@@ -42,9 +42,9 @@ TEST(Synth, PredictEqualsOffInF32) {
 }
 
 TEST(Synth, OrdinaryFilesRunExactly) {
-    TempFolder folder;
+    TemporaryFolder folder;
     SynthOptions o{.shape = synth_shape("tiny"), .type = DType::F16, .predictors = false, .active_share = 0.3};
-    const auto m = make(folder.file("m.gguf"), o);
+    const auto m = make(folder / "m.gguf", o);
     EXPECT_EQ(m->file->magic(), formats::GgufMagic::gguf);
     double active = 0;
     const auto off = last_logits(m, sparsity::Mode::off), exact = last_logits(m, sparsity::Mode::exact, &active);
@@ -69,10 +69,10 @@ std::vector<double> times(const std::vector<double>& rows, const std::vector<dou
 // Computed outside the engine, in double, from what the file holds: how much of the activations the predictor keeps,
 // how many neurons fire, how unequally, and whether neighbouring ids overlap.
 TEST(Synth, PredictorsPowerLawAndOverlapAreAsPromised) {
-    TempFolder folder;
+    TemporaryFolder folder;
     for (const DType type : {DType::F32, DType::Q8_0, DType::Q4_0}) {
         SynthOptions o{.shape = synth_shape("tiny,n_embd=1024,n_ff=2816,n_layer=1"), .type = type, .predictor_type = type};
-        const auto m = make(folder.file("m.gguf"), o);
+        const auto m = make(folder / "m.gguf", o);
         const model::LayerTensors& layer = m->tensors.layers[0];
         const auto gate = decoded(layer.ffn_gate), up = decoded(layer.ffn_up), fc1 = decoded(layer.fc1), fc2 = decoded(layer.fc2);
         const auto embedding = decoded(m->tensors.token_embd);
@@ -128,12 +128,12 @@ TEST(Synth, PredictorsPowerLawAndOverlapAreAsPromised) {
 }
 
 TEST(Synth, TheSameSeedGivesTheSameFile) {
-    TempFolder folder;
+    TemporaryFolder folder;
     SynthOptions o{.shape = synth_shape("tiny"), .rank = 64};
     const auto hash_with = [&](int threads) {
         o.n_threads = threads;
-        write_synth(folder.file("m.gguf"), o);
-        const MappedFile file(folder.file("m.gguf"));
+        write_synth(folder / "m.gguf", o);
+        const MappedFile file(folder / "m.gguf");
         return std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
     };
     const std::string one = hash_with(1);
@@ -162,15 +162,15 @@ TEST(SynthShape, NamesChangesAndRefusals) {
 }
 
 TEST(Synth, ImpossibleOptionsAreRefusedAndLeaveNoFile) {
-    TempFolder folder;
+    TemporaryFolder folder;
     SynthOptions o{.shape = synth_shape("tiny,n_ff=1000")};
-    EXPECT_THROW(write_synth(folder.file("m.gguf"), {.shape = synth_shape("tiny"), .rank = 5}), Error);
-    EXPECT_THROW(write_synth(folder.file("m.gguf"), {.shape = synth_shape("tiny"), .active_share = 0}), Error);
+    EXPECT_THROW(write_synth(folder / "m.gguf", {.shape = synth_shape("tiny"), .rank = 5}), Error);
+    EXPECT_THROW(write_synth(folder / "m.gguf", {.shape = synth_shape("tiny"), .active_share = 0}), Error);
     o.predictors = false;  // rows of 1000 elements are no whole blocks
-    EXPECT_THROW(write_synth(folder.file("m.gguf"), o), Error);
+    EXPECT_THROW(write_synth(folder / "m.gguf", o), Error);
     const Progress stop = [](double share, std::string_view) { return share < 0.3; };
-    EXPECT_THROW(write_synth(folder.file("m.gguf"), {.shape = synth_shape("tiny"), .rank = 64}, {}, stop), Error);
-    EXPECT_TRUE(std::filesystem::is_empty(std::filesystem::path(folder.file("m.gguf")).parent_path()));
+    EXPECT_THROW(write_synth(folder / "m.gguf", {.shape = synth_shape("tiny"), .rank = 64}, {}, stop), Error);
+    EXPECT_TRUE(std::filesystem::is_empty(std::filesystem::path(folder / "m.gguf").parent_path()));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace powerinfer::engine {
 namespace {
 
 using sparsity::Mode;
-using test::TempFolder;
+using test::TemporaryFolder;
 using test::TinyModel;
 using test::TinyShape;
 using ModelPtr = std::shared_ptr<const model::Model>;
@@ -74,9 +74,9 @@ std::vector<Case> cases() {
 TEST(Engine, LogitsEqualASlowReference) {
     const auto ids = some_ids(40, 51);
     for (const Case& c : cases()) {
-        TempFolder folder;
+        TemporaryFolder folder;
         TinyModel tiny(c.shape);
-        const ModelPtr m = tiny.write(folder.file("m.gguf"));
+        const ModelPtr m = tiny.write(folder / "m.gguf");
         const auto expected = tiny.logits(ids);
         Engine engine = make_engine(m, Mode::off);
         EXPECT_LT(max_difference(run(engine, ids, 512), expected), 1e-4) << c.name;
@@ -92,9 +92,9 @@ TEST(Engine, ExactEqualsOffBitForBitWhereTheDownProjectionIsTransposed) {
     const auto ids = some_ids(30);
     for (const char* activation : {"relu", "relu_squared", "drelu"}) {
         for (const DType type : {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0}) {
-            TempFolder folder;
+            TemporaryFolder folder;
             TinyModel tiny({.n_ff = 200, .rank = 32, .activation = activation, .predictors = true});
-            const ModelPtr m = tiny.write(folder.file("m.gguf"), type);
+            const ModelPtr m = tiny.write(folder / "m.gguf", type);
             Engine off = make_engine(m, Mode::off), exact = make_engine(m, Mode::exact);
             EXPECT_EQ(run(off, ids, 512), run(exact, ids, 512)) << activation << " " << info(type).name;
             off.truncate(0, 0);
@@ -110,9 +110,9 @@ TEST(Engine, ExactOnOrdinaryFilesEqualsOffWithinSummationOrder) {
     for (const DType type : {DType::F32, DType::F16, DType::BF16, DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1,
                              DType::Q8_0, DType::IQ4_NL, DType::Q2_K, DType::Q3_K, DType::Q4_K, DType::Q5_K, DType::Q6_K}) {
         for (const char* activation : {"relu", "drelu"}) {
-            TempFolder folder;
+            TemporaryFolder folder;
             TinyModel tiny({.n_embd = 256, .n_layer = 1, .n_ff = 512, .n_head = 4, .head_dim = 64, .activation = activation});
-            const ModelPtr m = tiny.write(folder.file("m.gguf"), type);
+            const ModelPtr m = tiny.write(folder / "m.gguf", type);
             Engine off = make_engine(m, Mode::off), exact = make_engine(m, Mode::exact);
             const auto a = run(off, ids, 30), b = run(exact, ids, 30);
             // A difference in the last bit may turn the rounding of an 8-bit activation of the output layer: rare
@@ -135,9 +135,9 @@ TEST(Engine, LogitsDoNotDependOnThreadsStepsOrCompany) {
     const auto ids = some_ids(50), others = some_ids(50, 33);
     for (const DType type : {DType::F32, DType::F16, DType::Q8_0, DType::Q4_0}) {
         for (const bool predictors : {false, true}) {
-            TempFolder folder;
+            TemporaryFolder folder;
             TinyModel tiny({.n_embd = 64, .n_ff = 352, .head_dim = 16, .rank = 32, .predictors = predictors});
-            const ModelPtr m = tiny.write(folder.file("m.gguf"), type);
+            const ModelPtr m = tiny.write(folder / "m.gguf", type);
             std::vector<Mode> modes = {Mode::off};
             if (predictors) modes = {Mode::off, Mode::exact, Mode::predict};
             for (const Mode mode : modes) {
@@ -167,9 +167,9 @@ TEST(Engine, LogitsDoNotDependOnThreadsStepsOrCompany) {
 }
 
 TEST(Engine, PredictEqualsDenseWithUnpredictedNeuronsZeroed) {
-    TempFolder folder;
+    TemporaryFolder folder;
     TinyModel tiny({.predictors = true, .threshold = 0.3f});
-    const ModelPtr m = tiny.write(folder.file("m.gguf"));
+    const ModelPtr m = tiny.write(folder / "m.gguf");
     const auto ids = some_ids(40);
     uint64_t predicted = 0;
     const auto expected = tiny.logits(ids, [&](int layer, const std::vector<double>& residual) {
@@ -201,9 +201,9 @@ TEST(Engine, PredictEqualsDenseWithUnpredictedNeuronsZeroed) {
 }
 
 TEST(Engine, PredictWithEveryNeuronSelectedEqualsExactBitForBit) {
-    TempFolder folder;
+    TemporaryFolder folder;
     TinyModel tiny({.predictors = true});
-    const ModelPtr m = tiny.write(folder.file("m.gguf"), DType::F32, {.threshold = -1e30f});
+    const ModelPtr m = tiny.write(folder / "m.gguf", DType::F32, {.threshold = -1e30f});
     Engine predict = make_engine(m, Mode::predict), exact = make_engine(m, Mode::exact);
     const auto ids = some_ids(20);
     EXPECT_EQ(run(predict, ids, 20), run(exact, ids, 20));
@@ -225,8 +225,8 @@ TEST(Engine, NeuronsExactlyAtTheThresholdAreActive) {
         for (int r = 0; r < shape.rank; ++r) tiny.row("blk.0.fc2.weight", j)[r] = 0;
         tiny.row("blk.0.fc2.weight", j)[0] = j % 3 == 0 ? below : j % 3 == 1 ? 0.25f : above;
     }
-    TempFolder folder;
-    const ModelPtr m = tiny.write(folder.file("m.gguf"));
+    TemporaryFolder folder;
+    const ModelPtr m = tiny.write(folder / "m.gguf");
     const auto ids = some_ids(6);
     const auto expected = tiny.logits(ids, [&](int, const std::vector<double>&) {
         std::set<int> active;
@@ -243,9 +243,9 @@ TEST(Engine, NeuronsExactlyAtTheThresholdAreActive) {
 }
 
 TEST(Engine, TruncateAndCopyContinueAsIfFreshlyComputed) {
-    TempFolder folder;
+    TemporaryFolder folder;
     TinyModel tiny({});
-    const ModelPtr m = tiny.write(folder.file("m.gguf"));
+    const ModelPtr m = tiny.write(folder / "m.gguf");
     const auto ids = some_ids(30);
     Engine engine = make_engine(m, Mode::off, DType::F16, 2, 512, 2);
     const auto expected = run(engine, ids, 30);
@@ -262,9 +262,9 @@ TEST(Engine, TruncateAndCopyContinueAsIfFreshlyComputed) {
 // With one layer, what the cache holds depends on each token alone, so dropping tokens and moving the rest down must
 // equal a fresh run over the remaining tokens.
 TEST(Engine, ContextShiftOfOneLayerEqualsAFreshRun) {
-    TempFolder folder;
+    TemporaryFolder folder;
     TinyModel tiny({.n_layer = 1});
-    const ModelPtr m = tiny.write(folder.file("m.gguf"));
+    const ModelPtr m = tiny.write(folder / "m.gguf");
     const auto ids = some_ids(40);
     for (const DType kv : {DType::F32, DType::F16}) {
         Engine shifted = make_engine(m, Mode::off, kv), fresh = make_engine(m, Mode::off, kv);
@@ -279,9 +279,9 @@ TEST(Engine, ContextShiftOfOneLayerEqualsAFreshRun) {
 }
 
 TEST(Engine, BadRequestsAreRefusedAndChangeNothing) {
-    TempFolder folder;
+    TemporaryFolder folder;
     TinyModel tiny({});
-    const ModelPtr m = tiny.write(folder.file("m.gguf"));
+    const ModelPtr m = tiny.write(folder / "m.gguf");
     Engine engine = make_engine(m, Mode::off);
     const auto message = [&](auto&& f) -> std::string {
         try {
@@ -303,10 +303,10 @@ TEST(Engine, BadRequestsAreRefusedAndChangeNothing) {
 }
 
 TEST(Engine, DamagedWeightsAreNamedByLayer) {
-    TempFolder folder;
+    TemporaryFolder folder;
     TinyModel tiny({.n_layer = 3});
     tiny.row("blk.1.attn_v.weight", 3)[5] = std::numeric_limits<float>::infinity();
-    const ModelPtr m = tiny.write(folder.file("m.gguf"));
+    const ModelPtr m = tiny.write(folder / "m.gguf");
     Engine engine = make_engine(m, Mode::off);
     try {
         const std::vector<BatchToken> batch = {{3, 0, true}};

@@ -12,7 +12,7 @@ namespace {
 using formats::GgufFile;
 using formats::GgufValue;
 using formats::GgufWriter;
-using test::TempFolder;
+using test::TemporaryFolder;
 using test::TinyModel;
 using testing::HasSubstr;
 
@@ -20,14 +20,14 @@ using testing::HasSubstr;
 class ChangedModel {
   public:
     ChangedModel() {
-        TinyModel({.predictors = true}).write(folder_.file("good.gguf"));
-        good_ = std::make_unique<GgufFile>(GgufFile::open(folder_.file("good.gguf")));
+        TinyModel({.predictors = true}).write(folder_ / "good.gguf");
+        good_ = std::make_unique<GgufFile>(GgufFile::open(folder_ / "good.gguf"));
         for (const auto& [key, value] : good_->keys()) keys[key] = value;
         for (const auto& t : good_->tensors()) tensors[t.name] = t.view;
     }
 
     Model load(const LoadOptions& options = {}) const {
-        const std::string path = folder_.file("changed.gguf");
+        const std::string path = folder_ / "changed.gguf";
         GgufWriter out(path, magic);
         for (const auto& [key, value] : keys) out.set(key, value);
         for (const auto& [name, view] : tensors) out.add_tensor(name, view.type, view.ne);
@@ -51,7 +51,7 @@ class ChangedModel {
     formats::GgufMagic magic = formats::GgufMagic::pwri;
 
   private:
-    TempFolder folder_;
+    TemporaryFolder folder_;
     std::unique_ptr<GgufFile> good_;
 };
 
