@@ -20,9 +20,10 @@ constexpr size_t kWindow = 256, kMaxTokens = 8 * kWindow;
 
 int measure_activations(const Arguments& a) {
     const LogSink log = log_to_stderr(std::min(a.log.verbosity, 2));
+    const std::string text = read_text_file(a.inspect.activations_text);
     const auto file = open_file(a, log);
     const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
-    std::vector<int32_t> ids = tokenizer.encode(read_text_file(a.inspect.activations_text));
+    std::vector<int32_t> ids = tokenizer.encode(text);
     if (ids.size() < 32)
         fail(ErrorKind::bad_argument, "'{}' has {} tokens, at least 32 are needed and {} are of use",
              a.inspect.activations_text, ids.size(), kMaxTokens);

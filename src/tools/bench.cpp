@@ -196,6 +196,7 @@ int bench(const Arguments& a) {
     require_no_words(a);
     std::vector<std::string> models = a.bench.models;
     if (models.empty() && a.bench.synth.empty()) fail(ErrorKind::bad_argument, "--model or --synth is required");
+    for (const std::string& path : models) formats::GgufFile::open(path);  // so that none is missing at the end of the work
     std::vector<BenchResult> results;
     std::map<int, double> bandwidth;  // by threads
     for (const std::string& path : models)

@@ -6,12 +6,10 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "generate/chat_template.h"
 #include "tools/interrupt.h"
 #include "tools/line_editor.h"
 #include "tools/numbers.h"
 #include "tools/option_rows.h"
-#include "tools/prompt.h"
 #include "tools/terminal.h"
 
 namespace powerinfer::tools {
@@ -34,19 +32,21 @@ std::optional<std::string> template_of(const formats::GgufFile& file) {
     return file.get_string("tokenizer.chat_template");
 }
 
+bool wants_conversation(const Arguments& a, bool has_template) {
+    if (a.console.conversation != Switch::automatic) return a.console.conversation == Switch::on;
+    if (is_interactive(a) || !a.console.in_prefix.empty() || !a.console.in_suffix.empty()) return false;
+    if (a.program->habits == Habits::powerinfer) return false;
+    return a.program->habits == Habits::own ? a.program->command == Command::chat : has_template;
+}
+
 class Conversation {
   public:
-    explicit Conversation(const Stage& s)
+    Conversation(const Stage& s, const generate::ChatTemplate& chat_template)
         : s_(s),
-          template_(generate::choose_chat_template(s.a.console.chat_template_file.empty()
-                                                       ? s.a.console.chat_template
-                                                       : read_text_file(s.a.console.chat_template_file),
-                                                   template_of(s.file))),
+          template_(chat_template),
           editor_(history_path("chat"), s.a.console.simple_io),
+          system_(s.texts.system),
           options_(s.options) {
-        const PromptArgs& p = s.a.prompt;
-        if (!p.system_file.empty()) system_ = read_text_file(p.system_file);
-        else if (p.system) system_ = command_line_text(s.a, *p.system);
         options_.stop.keep_match = false;
         options_.context_shift = false;
         options_.should_stop = [this] { return watch_.take(); };
@@ -55,7 +55,7 @@ class Conversation {
     int talk() {
         const bool on_terminal = ::isatty(STDIN_FILENO) != 0;
         if (on_terminal && s_.a.log.verbosity >= 3) say("\n{}\n", kHelp);
-        if (const std::string first = prompt_text(s_.a); !first.empty()) {
+        if (const std::string& first = s_.texts.prompt; !first.empty()) {
             if (s_.a.console.display_prompt) print_now("\n> " + first + "\n");
             ask(first);
             if (s_.a.console.single_turn) return finish();
@@ -205,7 +205,7 @@ class Conversation {
 
     const Stage& s_;
     InterruptWatch watch_;
-    generate::ChatTemplate template_;
+    const generate::ChatTemplate& template_;
     LineEditor editor_;
     std::optional<std::string> system_;
     std::vector<ChatMessage> messages_;
@@ -216,17 +216,13 @@ class Conversation {
 
 }  // namespace
 
-bool wants_conversation(const Arguments& a, const formats::GgufFile& file) {
-    if (a.console.conversation != Switch::automatic) return a.console.conversation == Switch::on;
-    if (is_interactive(a) || !a.console.in_prefix.empty() || !a.console.in_suffix.empty()) return false;
-    switch (a.program->habits) {
-        case Habits::own: return a.program->command == Command::chat;
-        case Habits::powerinfer: return false;
-        case Habits::llama: break;
-    }
-    return template_of(file) || !a.console.chat_template.empty() || !a.console.chat_template_file.empty();
+std::optional<generate::ChatTemplate> conversation_template(const Arguments& a, const Texts& texts,
+                                                            const formats::GgufFile& file) {
+    const std::optional<std::string> in_file = template_of(file);
+    if (!wants_conversation(a, in_file || !texts.chat_template.empty())) return std::nullopt;
+    return generate::choose_chat_template(texts.chat_template, in_file);
 }
 
-int converse(const Stage& s) { return Conversation(s).talk(); }
+int converse(const Stage& s, const generate::ChatTemplate& chat_template) { return Conversation(s, chat_template).talk(); }
 
 }  // namespace powerinfer::tools

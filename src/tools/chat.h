@@ -1,14 +1,17 @@
 // Conversations in the terminal, through the chat template of the model.
 #pragma once
 
+#include "formats/gguf.h"
+#include "generate/chat_template.h"
 #include "tools/stream.h"
 
 namespace powerinfer::tools {
 
-/// Whether the program, its options and the file's template make this a conversation.
-bool wants_conversation(const Arguments& a, const formats::GgufFile& file);
+/// The template to talk through, where the program, its options and the file's template make this a conversation.
+std::optional<generate::ChatTemplate> conversation_template(const Arguments& a, const Texts& texts,
+                                                            const formats::GgufFile& file);
 
 /// Talks until the user ends it. The value is the exit status.
-int converse(const Stage& s);
+int converse(const Stage& s, const generate::ChatTemplate& chat_template);
 
 }  // namespace powerinfer::tools

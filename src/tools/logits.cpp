@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/file_writer.h"
 #include "formats/safetensors.h"
 #include "tools/commands.h"
 #include "tools/numbers.h"
@@ -38,6 +39,7 @@ int logits(const Arguments& a) {
     if (a.output.ids_file.empty()) fail(ErrorKind::bad_argument, "--ids-file is required");
     const LogSink log = log_to_stderr(a.log.verbosity);
     const std::vector<int32_t> ids = read_ids(a.output.ids_file);
+    { const FileWriter can_be_written(a.output.path); }
 
     const auto file = open_file(a, log);
     const auto model = load_model(file, a, log);

@@ -48,6 +48,7 @@ int perplexity(const Arguments& a) {
 
     std::optional<LogitsFileReader> base;
     if (p.kl_divergence) base.emplace(p.logits_file);
+    const std::string text = base ? std::string() : text_to_score(a);
 
     const auto file = open_file(a, log);
     const auto model = load_model(file, a, log);
@@ -57,19 +58,19 @@ int perplexity(const Arguments& a) {
              base->n_vocab(), model->spec.n_vocab);
 
     std::vector<int32_t> tokens =
-        base ? std::vector<int32_t>(base->tokens().begin(), base->tokens().end()) : tokenizer.encode(text_to_score(a));
+        base ? std::vector<int32_t>(base->tokens().begin(), base->tokens().end()) : tokenizer.encode(text);
     plan::Budget b = budget(a, model->spec, log);
     if (base) b.n_ctx = base->n_ctx();
     const Windows w = base ? Windows{b.n_ctx, b.n_ctx, p.chunks >= 0 ? std::min(p.chunks, base->n_windows()) : base->n_windows(),
                                      b.n_ctx / 2}
                            : cut_windows(static_cast<int64_t>(tokens.size()), b.n_ctx, p.stride, p.chunks);
-    auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a.context), log);
-    perf.load_s = perf.total.seconds();
-
     std::optional<LogitsFileWriter> kept;
     const auto n_kept = static_cast<size_t>(w.n_windows) * static_cast<size_t>(w.n_ctx);
     if (keeps_logits && !base)
         kept.emplace(p.logits_file, w.n_ctx, model->spec.n_vocab, std::span<const int32_t>(tokens).first(n_kept));
+    auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a.context), log);
+    perf.load_s = perf.total.seconds();
+
     say("perplexity: calculating perplexity over {} chunks, n_ctx={}, batch_size={}\n", w.n_windows,
                w.n_ctx, engine.plan().n_batch);
     if (base)

@@ -16,12 +16,6 @@ std::string random_word() {
     return kWords[std::random_device{}() % std::size(kWords)];
 }
 
-}  // namespace
-
-std::string command_line_text(const Arguments& a, const std::string& text) {
-    return a.prompt.escape ? unescape(text) : text;
-}
-
 std::string prompt_text(const Arguments& a) {
     if (!a.prompt.file.empty()) {
         std::string text = read_text_file(a.prompt.file);
@@ -31,6 +25,22 @@ std::string prompt_text(const Arguments& a) {
     }
     if (a.prompt.text) return command_line_text(a, *a.prompt.text);
     return a.prompt.random ? random_word() : "";
+}
+
+}  // namespace
+
+std::string command_line_text(const Arguments& a, const std::string& text) {
+    return a.prompt.escape ? unescape(text) : text;
+}
+
+Texts read_texts(const Arguments& a) {
+    Texts t;
+    t.prompt = prompt_text(a);
+    if (!a.prompt.system_file.empty()) t.system = read_text_file(a.prompt.system_file);
+    else if (a.prompt.system) t.system = command_line_text(a, *a.prompt.system);
+    const ConsoleArgs& c = a.console;
+    t.chat_template = c.chat_template_file.empty() ? c.chat_template : read_text_file(c.chat_template_file);
+    return t;
 }
 
 std::vector<int32_t> first_tokens(const tokenizer::Tokenizer& tokenizer, const std::string& text,

@@ -1,6 +1,7 @@
 // From what the user gave to the tokens that a text starts with.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,15 @@
 
 namespace powerinfer::tools {
 
-/// --prompt, --file (without its last line break), --binary-file or --random-prompt, escapes read where that is on.
-std::string prompt_text(const Arguments& a);
+/// What the command line gives as texts or names as files, read before anything is loaded, so that a wrong name is
+/// told at once.
+struct Texts {
+    std::string prompt;  ///< --prompt, --file (without its last line break), --binary-file or --random-prompt
+    std::optional<std::string> system;
+    std::string chat_template;  ///< a name or a whole template; empty = none given
+};
+Texts read_texts(const Arguments& a);
+
 /// Escapes of a text from the command line, where that is on.
 std::string command_line_text(const Arguments& a, const std::string& text);
 

@@ -101,9 +101,10 @@ bool ends_with_any(const std::string& text, const std::vector<std::string>& endi
 
 }  // namespace
 
-generate::GenerateOptions generate_options(const Arguments& a, const LogSink& log) {
+generate::GenerateOptions generate_options(const Arguments& a, int n_vocab, const LogSink& log) {
     generate::GenerateOptions o;
     o.sampling = a.sampling;
+    generate::validate(o.sampling, n_vocab);
     if (o.sampling.seed == generate::kRandomSeed) o.sampling.seed = std::random_device{}() >> 1;
     o.stop.n_predict = a.prompt.n_predict;
     o.stop.strings = reverse_prompts(a);
@@ -116,7 +117,7 @@ generate::GenerateOptions generate_options(const Arguments& a, const LogSink& lo
 }
 
 int complete(const Stage& s) {
-    const std::vector<int32_t> prompt = start(s, prompt_text(s.a));
+    const std::vector<int32_t> prompt = start(s, s.texts.prompt);
     generate::GenerateOptions options = s.options;
     options.n_keep = n_keep(s, prompt);
     const generate::Answer answer = s.session.generate(prompt, options, print_now);
@@ -138,7 +139,7 @@ int interact(const Stage& s) {
     LineEditor editor(history_path("main"), c.simple_io);
     if (s.a.log.verbosity >= 3)
         say("== interactive: Return hands over, a line that ends in \\ goes on, Ctrl-C takes over ==\n\n");
-    const std::string prompt = prompt_text(s.a);
+    const std::string& prompt = s.texts.prompt;
     std::vector<int32_t> tokens = start(s, prompt);
     generate::GenerateOptions options = s.options;
     options.n_keep = n_keep(s, tokens);

@@ -1,17 +1,17 @@
 // A completion on the terminal: the plain one, and the one that hands control back and forth (`main -i`).
 #pragma once
 
-#include "formats/gguf.h"
 #include "generate/generate.h"
 #include "tools/arguments.h"
 #include "tools/perf.h"
+#include "tools/prompt.h"
 
 namespace powerinfer::tools {
 
 /// What a run works with, and where its timings add up.
 struct Stage {
     const Arguments& a;
-    const formats::GgufFile& file;
+    const Texts& texts;
     engine::Engine& engine;
     const tokenizer::Tokenizer& tokenizer;
     generate::Session& session;
@@ -19,8 +19,9 @@ struct Stage {
     Perf& perf;
 };
 
-/// Sampling and stop rules as asked for, with a seed that is known; both are told to the log.
-generate::GenerateOptions generate_options(const Arguments& a, const LogSink& log);
+/// Sampling and stop rules as asked for, with a seed that is known; both are told to the log. Throws
+/// Error{bad_argument} where they do not fit a vocabulary of this size.
+generate::GenerateOptions generate_options(const Arguments& a, int n_vocab, const LogSink& log);
 
 /// The prompt, then the text that follows, on stdout. The value is the exit status.
 int complete(const Stage& s);
