@@ -12,6 +12,7 @@
 #include "base/cpu_info.h"
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "convert/mix.h"
 #include "formats/gguf.h"
 #include "quant/format.h"
 
@@ -151,6 +152,7 @@ class Synth {
         const auto u32 = [&](const std::string& key, int v) { out_.set(key, GgufValue::of_u32(static_cast<uint32_t>(v))); };
         out_.set("general.architecture", GgufValue::of_string("llama"));
         out_.set("general.name", GgufValue::of_string(std::string(kSynthName)));
+        u32("general.file_type", static_cast<int>(o_.mix ? o_.mix->number : file_type_number_of(o_.type)));
         u32("llama.context_length", s_.n_ctx);
         u32("llama.embedding_length", s_.n_embd);
         u32("llama.block_count", s_.n_layer);
@@ -200,11 +202,6 @@ class Synth {
         const float w = 1.0f / std::sqrt(static_cast<float>(d));
         const auto plan = [&](std::string name, DType type, int64_t n_in, int64_t n_out, int layer, float scale,
                               void (Synth::*make)(const Planned&)) {
-            if (n_in % info(type).block != 0)
-                fail(ErrorKind::bad_argument, "rows of {} elements ('{}') cannot be stored as {}, expected a multiple of {}",
-                     n_in, name, info(type).name, info(type).block);
-            out_.add_tensor(name, type, {n_in, n_out, 1, 1});
-            total_ += static_cast<uint64_t>(n_in * n_out);
             planned_.push_back({std::move(name), type, n_in, n_out, layer, scale, make});
         };
         plan("token_embd.weight", o_.type, d, s_.n_vocab, -1, 1, &Synth::embedding);
@@ -230,6 +227,30 @@ class Synth {
                 plan(p + "ffn_down.weight", o_.type, s_.n_ff, d, i, down, &Synth::silent_row_0);
             }
         }
+        if (o_.mix != nullptr) mix_types();
+        for (const Planned& t : planned_) {
+            if (t.n_in % info(t.type).block != 0)
+                fail(ErrorKind::bad_argument, "rows of {} elements ('{}') cannot be stored as {}, expected a multiple of {}",
+                     t.n_in, t.name, info(t.type).name, info(t.type).block);
+            out_.add_tensor(t.name, t.type, {t.n_in, t.n_out, 1, 1});
+            total_ += static_cast<uint64_t>(t.n_in * t.n_out);
+        }
+    }
+
+    void mix_types() {
+        std::vector<MixTensor> tensors;
+        for (const Planned& t : planned_)
+            tensors.push_back({t.name, t.n_out == 1 ? DType::F32 : DType::F16, {t.n_in, t.n_out, 1, 1}});
+        MixChoice choice;
+        choice.target = o_.mix;
+        choice.predictor = o_.predictor_type;
+        MixFacts facts;
+        facts.architecture = "llama";
+        facts.n_layer = s_.n_layer;
+        facts.n_head = s_.n_head;
+        facts.n_head_kv = s_.n_head_kv;
+        const std::vector<MixDecision> decisions = decide_types(choice, facts, tensors);
+        for (size_t i = 0; i < planned_.size(); ++i) planned_[i].type = decisions[i].type;
     }
 
     uint64_t seed_of(const Planned& t, int64_t row) const {
@@ -451,7 +472,8 @@ void write_synth(const std::string& path, const SynthOptions& options, const Log
         fail(ErrorKind::bad_argument, "the predictor rank is {}, expected an even number of at least 4", options.rank);
     if (!(options.active_share > 0) || options.active_share > 1)
         fail(ErrorKind::bad_argument, "the active share is {}, expected above 0 and at most 1", options.active_share);
-    for (const DType type : {options.type, options.predictor_type}) {
+    const DType base = options.mix ? options.mix->base : options.type;
+    for (const DType type : {base, options.predictor_type}) {
         if (quant::format(type).encode == nullptr)
             fail(ErrorKind::unsupported, "there is no encoder for {}, choose another type", info(type).name);
     }

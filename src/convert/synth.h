@@ -8,6 +8,7 @@
 
 #include "base/dtype.h"
 #include "base/log.h"
+#include "convert/file_type.h"
 
 namespace powerinfer::convert {
 
@@ -27,6 +28,7 @@ SynthShape synth_shape(std::string_view text);
 struct SynthOptions {
     SynthShape shape;
     DType type = DType::Q4_0;            ///< of all matrices
+    const FileType* mix = nullptr;       ///< or a mixture such as Q4_K_M, as `quantize` would choose the types
     bool predictors = true;              ///< PWRI with predictors and a transposed down projection; else plain GGUF
     DType predictor_type = DType::Q4_0;
     int rank = 1024;                     ///< of the predictors: even, at least 4

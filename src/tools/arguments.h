@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "convert/file_type.h"
 #include "generate/sampler_options.h"
 #include "model/spec.h"
 #include "sparsity/mode.h"
@@ -109,6 +110,7 @@ struct ConvertArgs {
 
 struct SynthArgs {
     DType type = DType::Q4_0;
+    const convert::FileType* mix = nullptr;  ///< instead of `type`
     std::optional<DType> predictor_type;  ///< nothing = as the matrices
     bool predictors = true;
     int rank = 1024;
@@ -127,7 +129,7 @@ struct QuantizeArgs {
 struct BenchArgs {
     std::vector<std::string> models;
     std::vector<std::string> synth;  ///< shapes of random models, made for this run only
-    std::vector<int> n_prompt, n_gen, n_depth, n_batch, n_ubatch, n_threads;
+    std::vector<int> n_prompt, n_gen, n_depth, n_parallel, n_batch, n_ubatch, n_threads;
     std::vector<std::pair<int, int>> prompt_gen;
     std::vector<DType> cache_type;
     std::vector<sparsity::Mode> sparsity;
@@ -137,6 +139,7 @@ struct BenchArgs {
     bool warmup = true;
     bool progress = false;
     bool bandwidth = true;  ///< measure how fast memory is read
+    bool fma = false;       ///< measure how fast the threads multiply and add
 };
 
 struct Arguments {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <random>
 #include <thread>
 
@@ -15,6 +14,7 @@
 #include "tools/bandwidth.h"
 #include "tools/bench_report.h"
 #include "tools/commands.h"
+#include "tools/fma_rate.h"
 #include "tools/perf.h"
 #include "tools/setup.h"
 #include "tools/synth.h"
@@ -24,7 +24,7 @@ namespace powerinfer::tools {
 namespace {
 
 struct Test {
-    int n_prompt, n_gen, n_depth;
+    int n_prompt, n_gen, n_depth, n_parallel;
 };
 
 struct Settings {
@@ -42,11 +42,12 @@ std::vector<Test> tests(const BenchArgs& b) {
     std::vector<Test> all;
     for (const int depth : or_default(b.n_depth, 0)) {
         for (const int n : or_default(b.n_prompt, 512))
-            if (n > 0) all.push_back({n, 0, depth});
+            if (n > 0) all.push_back({n, 0, depth, 1});
         for (const int n : or_default(b.n_gen, 128))
-            if (n > 0) all.push_back({0, n, depth});
+            for (const int n_parallel : or_default(b.n_parallel, 1))
+                if (n > 0) all.push_back({0, n, depth, n_parallel});
         for (const auto& [n_prompt, n_gen] : b.prompt_gen)
-            if (n_prompt + n_gen > 0) all.push_back({n_prompt, n_gen, depth});
+            if (n_prompt + n_gen > 0) all.push_back({n_prompt, n_gen, depth, 1});
     }
     if (all.empty()) fail(ErrorKind::bad_argument, "there is nothing to measure: every length is 0");
     return all;
@@ -90,11 +91,23 @@ class Runner {
     /// run of neighbours.
     static constexpr int32_t kFirstWord = 300;
 
-    void start(int n_depth) {
+    /// Fills the caches of all sequences with the same tokens.
+    void start(int n_depth, int n_parallel) {
         random_.seed(1);
         next_ = kFirstWord;
-        engine_.truncate(0, 0);
+        for (int seq = 0; seq < n_parallel; ++seq) engine_.truncate(seq, 0);
         prompt(n_depth);
+        for (int seq = 1; seq < n_parallel && n_depth > 0; ++seq) engine_.copy(0, seq, n_depth);
+        n_depth_ = n_depth;
+        n_parallel_ = n_parallel;
+        random_after_ = random_;
+        next_after_ = next_;
+    }
+    /// Back to what start() left.
+    void rewind() {
+        random_ = random_after_;
+        next_ = next_after_;
+        for (int seq = 0; seq < n_parallel_; ++seq) engine_.truncate(seq, n_depth_);
     }
     void prompt(int n) {
         for (size_t left = static_cast<size_t>(n); left > 0;) {
@@ -107,8 +120,9 @@ class Runner {
     }
     void generate(int n) {
         for (int i = 0; i < n; ++i) {
-            const engine::BatchToken one[] = {{token(), 0, true}};
-            engine_.step(one);
+            batch_.clear();
+            for (int seq = 0; seq < n_parallel_; ++seq) batch_.push_back({token(), seq, true});
+            engine_.step(batch_);
         }
     }
 
@@ -120,21 +134,31 @@ class Runner {
 
     engine::Engine& engine_;
     size_t n_batch_;
-    std::mt19937 random_;
-    int32_t next_ = kFirstWord;
+    int n_depth_ = 0, n_parallel_ = 1;
+    std::mt19937 random_, random_after_;
+    int32_t next_ = kFirstWord, next_after_ = kFirstWord;
     std::vector<engine::BatchToken> batch_;
 };
 
+double selected_share(const engine::EngineCounts& counts) {
+    uint64_t selected = 0, all = 0;
+    for (const engine::LayerCounts& layer : counts.layers) {
+        selected += layer.selected;
+        all += layer.neurons;
+    }
+    return static_cast<double>(selected) / static_cast<double>(std::max<uint64_t>(all, 1));
+}
+
 void measure(engine::Engine& engine, const Test& test, const BenchArgs& b, BenchResult& r) {
     Runner runner(engine, r.n_batch);
+    runner.start(test.n_depth, test.n_parallel);
     if (b.warmup) {
-        runner.start(0);
         runner.prompt(std::min(test.n_prompt, r.n_batch));
         runner.generate(std::min(test.n_gen, 1));
     }
     for (int i = 0; i < b.repetitions; ++i) {
         if (b.delay_s > 0) std::this_thread::sleep_for(std::chrono::seconds(b.delay_s));
-        runner.start(test.n_depth);
+        runner.rewind();
         engine.reset_counts();
         const Stopwatch watch;
         runner.prompt(test.n_prompt);
@@ -143,10 +167,11 @@ void measure(engine::Engine& engine, const Test& test, const BenchArgs& b, Bench
     }
     r.weight_bytes = static_cast<double>(engine.counts().weight_bytes);
     r.active_share = engine.counts().active_share();
+    r.selected_share = selected_share(engine.counts());
     r.hash = engine.logits_hash();
 }
 
-std::vector<BenchResult> bench_model(Arguments a, const std::string& path, std::map<int, double>& bandwidth) {
+std::vector<BenchResult> bench_model(Arguments a, const std::string& path) {
     const LogSink log = log_to_stderr(std::min(a.log.verbosity, a.log.verbosity >= 4 ? 5 : 2));
     a.model.path = path;
     const auto file = open_file(a, log);
@@ -162,12 +187,15 @@ std::vector<BenchResult> bench_model(Arguments a, const std::string& path, std::
 
     std::vector<BenchResult> results;
     const std::vector<Test> all_tests = tests(a.bench);
-    int n_ctx = 8;
-    for (const Test& t : all_tests) n_ctx = std::max(n_ctx, t.n_prompt + t.n_gen + t.n_depth);
+    int n_ctx = 8, n_seq = 1;
+    for (const Test& t : all_tests) {
+        n_ctx = std::max(n_ctx, t.n_prompt + t.n_gen + t.n_depth);
+        n_seq = std::max(n_seq, t.n_parallel);
+    }
     for (const Settings& s : settings(a.bench)) {
-        if (a.bench.bandwidth && !bandwidth.count(s.n_threads)) bandwidth[s.n_threads] = measure_read_bandwidth(s.n_threads);
         const plan::Plan plan = plan::solve(
-            *model, {.n_ctx = n_ctx, .n_batch = std::min(s.n_batch, s.n_ubatch), .kv_type = s.cache_type, .mode = s.mode});
+            *model, {.n_ctx = n_ctx, .n_seq = n_seq, .n_batch = std::min(s.n_batch, s.n_ubatch),
+                     .kv_type = s.cache_type, .mode = s.mode});
         auto engine = engine::Engine::load(model, plan, {.n_threads = s.n_threads, .isa = a.context.isa}, log);
         for (const Test& t : all_tests) {
             BenchResult r = common;
@@ -180,8 +208,11 @@ std::vector<BenchResult> bench_model(Arguments a, const std::string& path, std::
             r.n_prompt = t.n_prompt;
             r.n_gen = t.n_gen;
             r.n_depth = t.n_depth;
+            r.n_parallel = t.n_parallel;
             r.test_time = now_utc();
-            r.read_bandwidth = bandwidth.count(s.n_threads) ? bandwidth[s.n_threads] : 0;
+            // Beside each measurement: on a shared machine both move by the minute.
+            if (a.bench.bandwidth) r.read_bandwidth = measure_read_bandwidth(s.n_threads);
+            if (a.bench.fma) r.fma_rate = measure_fma_rate(s.n_threads);
             if (a.bench.progress) say("llama-bench: {} {} {}\n", path, r.sparsity, r.test_name());
             measure(engine, t, a.bench, r);
             results.push_back(std::move(r));
@@ -198,20 +229,21 @@ int bench(const Arguments& a) {
     if (models.empty() && a.bench.synth.empty()) fail(ErrorKind::bad_argument, "--model or --synth is required");
     for (const std::string& path : models) formats::GgufFile::open(path);  // so that none is missing at the end of the work
     std::vector<BenchResult> results;
-    std::map<int, double> bandwidth;  // by threads
     for (const std::string& path : models)
-        for (BenchResult& r : bench_model(a, path, bandwidth)) results.push_back(std::move(r));
+        for (BenchResult& r : bench_model(a, path)) results.push_back(std::move(r));
     for (const std::string& shape : a.bench.synth) {
         const TemporarySynth model(a, shape);
-        for (BenchResult& r : bench_model(a, model.path(), bandwidth)) {
+        for (BenchResult& r : bench_model(a, model.path())) {
             r.model_filename = shape;
             results.push_back(std::move(r));
         }
     }
     fmt::print("{}", bench_report(a.bench.output, results));
     if (a.bench.output_err != "none") say("{}", bench_report(a.bench.output_err, results));
-    for (const auto& [n_threads, bytes_per_s] : bandwidth)
-        say("powerinfer: memory is read at {:.1f} GB/s with {} threads\n", bytes_per_s / 1e9, n_threads);
+    for (const BenchResult& r : results)
+        if (r.read_bandwidth > 0)
+            say("powerinfer: memory is read at {:.1f} GB/s with {} threads before {} {}\n", r.read_bandwidth / 1e9,
+                r.n_threads, r.sparsity, r.test_name());
     return 0;
 }
 

@@ -74,12 +74,16 @@ Json fields(const BenchResult& r) {
             {"stddev_ns", static_cast<uint64_t>(r.deviation_ns())},
             {"avg_ts", mean(ts)},
             {"stddev_ts", deviation(ts)},
+            {"n_parallel", r.n_parallel},
             {"sparsity", r.sparsity},
             {"isa", r.isa},
             {"gb_per_s", r.gb_per_s()},
             {"read_gb_per_s", r.read_bandwidth / 1e9},
+            {"bytes_per_pass", r.bytes_per_pass()},
             {"bandwidth_share", r.bandwidth_share()},
+            {"fma_gflops", r.fma_rate / 1e9},
             {"active_share", r.active_share},
+            {"selected_share", r.selected_share},
             {"hash", fmt::format("{:016x}", r.hash)}};
 }
 
@@ -239,6 +243,7 @@ std::string BenchResult::test_name() const {
     if (n_prompt > 0) name = fmt::format("pp{}", n_prompt);
     if (n_gen > 0) name += fmt::format("{}tg{}", name.empty() ? "" : "+", n_gen);
     if (n_depth > 0) name += fmt::format(" @ d{}", n_depth);
+    if (n_parallel > 1) name += fmt::format(" x{}", n_parallel);
     return name;
 }
 
@@ -248,11 +253,13 @@ double BenchResult::deviation_ns() const { return deviation({samples_ns.begin(),
 std::vector<double> BenchResult::samples_ts() const {
     std::vector<double> ts;
     for (const uint64_t ns : samples_ns)
-        ts.push_back(1e9 * (n_prompt + n_gen) / static_cast<double>(std::max<uint64_t>(ns, 1)));
+        ts.push_back(1e9 * (n_prompt + n_gen * n_parallel) / static_cast<double>(std::max<uint64_t>(ns, 1)));
     return ts;
 }
 
 double BenchResult::gb_per_s() const { return average_ns() > 0 ? weight_bytes / average_ns() : 0; }
+
+double BenchResult::bytes_per_pass() const { return weight_bytes / (n_gen > 0 && n_prompt == 0 ? n_gen : 1); }
 
 double BenchResult::bandwidth_share() const {
     if (read_bandwidth <= 0 || n_prompt > 0 || static_cast<double>(model_size) < kBeyondCaches) return 0;

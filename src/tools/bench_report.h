@@ -15,19 +15,24 @@ struct BenchResult {
     std::string sparsity;  ///< the mode that ran
     std::string isa;
     int n_prompt = 0, n_gen = 0, n_depth = 0;
+    int n_parallel = 1;    ///< sequences decoded at the same time: n_gen steps of so many tokens
     std::string test_time;  ///< UTC, ISO 8601
     std::vector<uint64_t> samples_ns;
     double weight_bytes = 0;    ///< read per repetition
     double read_bandwidth = 0;  ///< bytes per second of this machine; 0 = not measured
+    double fma_rate = 0;        ///< floating point operations per second of these threads; 0 = not measured
     double active_share = 0;
+    double selected_share = 0;  ///< of neurons whose gate rows were used
     uint64_t hash = 0;
 
-    std::string test_name() const;  ///< "pp512", "tg128 @ d64"
+    std::string test_name() const;  ///< "pp512", "tg128 @ d64", "tg16 x4"
     double average_ns() const;
     double deviation_ns() const;
     /// Tokens per second of each repetition.
     std::vector<double> samples_ts() const;
     double gb_per_s() const;
+    /// Weights read per pass over the model: per step while decoding, per repetition for prompts.
+    double bytes_per_pass() const;
     /// Of the measured bandwidth; 0 where that means nothing: not measured, or a model that caches can hold.
     double bandwidth_share() const;
 };

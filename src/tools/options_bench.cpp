@@ -101,6 +101,8 @@ std::vector<Option> bench_options() {
         integers("-n, --n-gen", FIELD(bench.n_gen), 0, "numbers of single tokens (default: 128)"),
         prompt_and_gen(),
         integers("-d, --n-depth", FIELD(bench.n_depth), 0, "tokens in the cache beforehand (default: 0)"),
+        integers("-npl, --n-parallel", FIELD(bench.n_parallel), 1,
+                 "sequences that -n decodes at the same time (default: 1)"),
         integers("-b, --batch-size", FIELD(bench.n_batch), 1, "prompt tokens per step (default: 2048)"),
         integers("-ub, --ubatch-size", FIELD(bench.n_ubatch), 1, "tokens per pass over the weights (default: 512)"),
         integers("-t, --threads", FIELD(bench.n_threads), 1, "threads (default: one per core)"),
@@ -116,6 +118,7 @@ std::vector<Option> bench_options() {
         integer("--delay", "S", FIELD(bench.delay_s), 0, 86400, "seconds to wait between measurements"),
         flag("--warmup", "--no-warmup", FIELD(bench.warmup), "run once before measuring"),
         flag("--bandwidth", "--no-bandwidth", FIELD(bench.bandwidth), "measure how fast memory is read, too"),
+        flag("--fma", "--no-fma", FIELD(bench.fma), "measure how fast the threads multiply and add, too"),
         text("--isa", "NAME", FIELD(context.isa), "instruction set: see --version (default: the best there is)")
             .env("POWERINFER_ISA"),
         flag("--progress", "", FIELD(bench.progress), "say on stderr what is being measured"),

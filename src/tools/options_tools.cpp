@@ -1,4 +1,5 @@
 // Options of one command each: tokenize, inspect, logits, perplexity, convert, synth, quantize.
+#include "convert/file_type.h"
 #include "tools/option_rows.h"
 
 namespace powerinfer::tools {
@@ -18,6 +19,18 @@ Option synth_type(std::string_view names, void (*set)(SynthArgs&, DType), std::s
         if (!type) fail(ErrorKind::bad_argument, "'{}' is not a number format", word);
         set(a.synth, *type);
     });
+}
+
+/// One number format, else a mixture as `quantize` makes it.
+Option synth_mix() {
+    return custom("--synth-type", "TYPE", "number format of the matrices, or a mixture such as Q4_K_M",
+                  [](Arguments& a, const std::string& word) {
+                      const std::optional<DType> type = find_dtype(std::string_view(word));
+                      a.synth.type = type.value_or(a.synth.type);
+                      a.synth.mix = type ? nullptr : &convert::find_file_type(word);
+                      if (a.synth.mix && a.synth.mix->copy)
+                          fail(ErrorKind::bad_argument, "a random model has nothing to copy: '{}' is not a number format", word);
+                  });
 }
 
 Option unsupported(std::string_view names, std::string reason) {
@@ -82,7 +95,7 @@ std::vector<Option> tool_options() {
         });
     add(table, "Synth", Command::synth | Command::bench,
         {
-            synth_type("--synth-type", [](SynthArgs& s, DType t) { s.type = t; }, "number format of the matrices"),
+            synth_mix(),
             synth_type("--predictor-type", [](SynthArgs& s, DType t) { s.predictor_type = t; },
                        "number format of the predictors (default: that of the matrices)"),
             integer("--predictor-rank", "N", FIELD(synth.rank), 4, 65534, "rank of the predictors, an even number"),

@@ -19,8 +19,9 @@ namespace {
 convert::SynthOptions options(const Arguments& a, const std::string& shape) {
     convert::SynthOptions o;
     o.shape = convert::synth_shape(shape);
-    o.type = a.synth.type;
-    o.predictor_type = a.synth.predictor_type.value_or(a.synth.type);
+    o.mix = a.synth.mix;
+    o.type = o.mix ? o.mix->base : a.synth.type;
+    o.predictor_type = a.synth.predictor_type.value_or(o.type);
     o.predictors = a.synth.predictors;
     o.rank = a.synth.rank;
     o.active_share = static_cast<double>(a.synth.active_share);

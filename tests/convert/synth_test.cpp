@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "convert/quantize.h"
 #include "engine/engine.h"
 #include "tiny_model.h"
 
@@ -50,6 +51,30 @@ TEST(Synth, OrdinaryFilesRunExactly) {
     const auto off = last_logits(m, sparsity::Mode::off), exact = last_logits(m, sparsity::Mode::exact, &active);
     for (size_t i = 0; i < off.size(); ++i) EXPECT_NEAR(off[i], exact[i], 1e-3);
     EXPECT_NEAR(active, 0.3, 0.1);
+}
+
+// The types of a mixture are those that `quantize` gives the same model.
+TEST(Synth, AMixtureIsThatOfQuantize) {
+    TemporaryFolder folder;
+    SynthOptions o{.shape = synth_shape("tiny,n_layer=8"), .type = DType::F16, .predictors = false};
+    write_synth(folder / "f16.gguf", o);
+    QuantizeOptions q;
+    q.input = folder / "f16.gguf";
+    q.output = folder / "quantized.gguf";
+    q.type = "Q4_K_M";
+    quantize_file(q);
+    o.mix = &find_file_type("Q4_K_M");
+    write_synth(folder / "mixed.gguf", o);
+    const auto expected = formats::GgufFile::open(folder / "quantized.gguf"), made = formats::GgufFile::open(folder / "mixed.gguf");
+    ASSERT_EQ(made.tensors().size(), expected.tensors().size());
+    size_t n_q6 = 0;
+    for (size_t i = 0; i < made.tensors().size(); ++i) {
+        EXPECT_EQ(made.tensors()[i].name, expected.tensors()[i].name);
+        EXPECT_EQ(made.tensors()[i].view.type, expected.tensors()[i].view.type) << made.tensors()[i].name;
+        n_q6 += made.tensors()[i].view.type == DType::Q6_K;
+    }
+    EXPECT_GT(n_q6, 1u);
+    EXPECT_EQ(made.get_uint("general.file_type", 0), expected.get_uint("general.file_type", 1));
 }
 
 /// Rows of a tensor as the values they stand for.

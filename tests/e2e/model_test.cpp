@@ -263,6 +263,27 @@ TEST(Bench, JsonHasTheFieldsThatScriptsRead) {
     EXPECT_GT(rows[1]["avg_ts"], 0);
 }
 
+// The cache is filled once and gone back to; what is computed from it must be the same each time.
+TEST(Bench, RepetitionsFromAFilledCacheAreAlike) {
+    const auto rows = [](const char* repetitions, const char* depth) {
+        const Output o = run({"llama-bench", "-m", kModel, "-p", "0", "-n", "3", "-d", depth, "-npl", "1,3", "-r", repetitions,
+                              "-o", "json", "--no-bandwidth", "--fma"});
+        EXPECT_EQ(o.status, 0) << o.err;
+        return nlohmann::json::parse(o.out);
+    };
+    const auto once = rows("1", "16"), thrice = rows("3", "16"), shallow = rows("1", "0");
+    ASSERT_EQ(once.size(), 2u);
+    for (size_t i = 0; i < once.size(); ++i) {
+        EXPECT_EQ(once[i]["hash"], thrice[i]["hash"]);
+        EXPECT_NE(once[i]["hash"], shallow[i]["hash"]);
+        EXPECT_EQ(once[i]["bytes_per_pass"], thrice[i]["bytes_per_pass"]);
+        EXPECT_GT(once[i]["fma_gflops"], 0.1);
+    }
+    EXPECT_EQ(once[1]["n_parallel"], 3);
+    const double ns = once[1]["samples_ns"][0], tokens_per_s = once[1]["samples_ts"][0];
+    EXPECT_NEAR(tokens_per_s, 9 / (ns / 1e9), 1e-6 * tokens_per_s);
+}
+
 TEST(Bench, TheOtherForms) {
     const Words base = {"llama-bench", "-m", kModel, "-p", "8", "-n", "0", "-r", "1", "--no-bandwidth", "-o"};
     const auto form = [&](const char* name) {

@@ -272,6 +272,11 @@ TEST(Options, BenchTakesListsAndRanges) {
     EXPECT_THAT(a.bench.n_threads, ElementsAre(1, 4, 7));
     EXPECT_THAT(a.bench.models, ElementsAre("a.gguf", "b.gguf"));
     EXPECT_THAT(a.bench.prompt_gen, ElementsAre(std::pair(16, 8)));
+    const Arguments s = parse_words(program("llama-bench"), {"--synth", "tiny", "--synth-type", "q4_k_m", "-npl", "1,4"});
+    EXPECT_EQ(s.synth.mix->name, "Q4_K_M");
+    EXPECT_EQ(parse_words(program("llama-bench"), {"--synth-type", "q4_K"}).synth.mix, nullptr);
+    EXPECT_THAT(error_of(program("llama-bench"), {"--synth-type", "copy"}), HasSubstr("copy"));
+    EXPECT_THAT(s.bench.n_parallel, ElementsAre(1, 4));
     EXPECT_THAT(error_of(program("llama-bench"), {"-p", "1-"}), HasSubstr("-p"));
     EXPECT_THAT(error_of(program("llama-bench"), {"-p", "0-2000000000"}), HasSubstr("too many"));
 }
