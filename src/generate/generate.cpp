@@ -104,16 +104,22 @@ bool Session::make_room(int n_keep, Answer& answer) {
 
 Answer Session::generate(std::span<const TokenId> prompt, const GenerateOptions& options,
                          const OnText& on_text) {
+    Sampler sampler(options.sampling, describe_vocab(tokenizer_, options.sampling, engine_.spec().n_vocab,
+                                                     engine_.plan().n_ctx));
+    return generate(prompt, options, sampler, on_text);
+}
+
+Answer Session::generate(std::span<const TokenId> prompt, const GenerateOptions& options, Sampler& sampler,
+                         const OnText& on_text) {
     Answer answer;
-    const int n_vocab = engine_.spec().n_vocab, n_ctx = engine_.plan().n_ctx;
+    const int n_ctx = engine_.plan().n_ctx;
     if (options.n_keep < -1)
         fail(ErrorKind::bad_argument, "The option n_keep is {}; it must be -1 (the whole prompt), 0 or more.",
              options.n_keep);
-    SamplerVocab vocab = describe_vocab(tokenizer_, options.sampling, n_vocab, n_ctx);
     std::vector<TokenId> ends;
-    if (!options.sampling.ignore_eos) ends = vocab.end_of_generation;
+    for (TokenId id = 0; id < tokenizer_.n_vocab() && !options.sampling.ignore_eos; ++id)
+        if (tokenizer_.is_end_of_generation(id)) ends.push_back(id);
     StopRules rules(options.stop, std::move(ends), stop_tokens(tokenizer_, options.stop.strings));
-    Sampler sampler(options.sampling, std::move(vocab));
     answer.seed = sampler.seed();
     const int prompt_size = static_cast<int>(prompt.size());
     const int n_keep = options.n_keep < 0 ? prompt_size : std::min(options.n_keep, prompt_size);
@@ -123,6 +129,7 @@ Answer Session::generate(std::span<const TokenId> prompt, const GenerateOptions&
     };
     bool cancelled = !evaluate_prompt(prompt, options, answer);
     bool full = false;
+    sampler.forget_history();
     if (!cancelled)
         for (const TokenId id : prompt) sampler.accept(id);
     const uint64_t bytes_before = engine_.counts().weight_bytes;

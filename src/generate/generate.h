@@ -17,6 +17,8 @@
 
 namespace powerinfer::generate {
 
+class Sampler;
+
 struct GenerateOptions {
     SamplerOptions sampling;
     StopOptions stop;
@@ -64,6 +66,11 @@ class Session {
     /// it. Throws Error{bad_argument} for an empty prompt, one longer than the context, or impossible
     /// options; whatever it throws, the session can be used again.
     Answer generate(std::span<const TokenId> prompt, const GenerateOptions& options, const OnText& on_text);
+    /// The same with a sampler that lives longer than one answer, so that its random numbers go on instead of
+    /// beginning anew. Of options.sampling only ignore_eos is read. Precondition: the sampler was made for the
+    /// vocabulary of this engine.
+    Answer generate(std::span<const TokenId> prompt, const GenerateOptions& options, Sampler& sampler,
+                    const OnText& on_text);
 
     /// The tokens whose keys and values the sequence holds, in order.
     const std::vector<TokenId>& held() const { return held_; }

@@ -114,6 +114,11 @@ TokenId Sampler::sample(std::span<const float> logits) {
     return candidates_.items()[draw_one()].id;
 }
 
+void Sampler::forget_history() {
+    if (penalties_) penalties_->forget();
+    if (dry_) dry_->forget();
+}
+
 void Sampler::accept(TokenId token) {
     if (penalties_) penalties_->accept(token);
     if (dry_) dry_->accept(token);

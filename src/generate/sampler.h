@@ -43,6 +43,10 @@ class Sampler {
     /// Adds a token of the prompt or of the answer to the history. 0 <= token < n_vocab.
     void accept(TokenId token);
 
+    /// Forgets the accepted tokens, not how far the random numbers came nor what mirostat and adaptive sampling
+    /// learned.
+    void forget_history();
+
     /// The seed in use: that of the options, or the random one drawn for kRandomSeed.
     uint32_t seed() const { return seed_; }
 

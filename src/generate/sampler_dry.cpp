@@ -63,6 +63,8 @@ void Dry::accept(TokenId token) {
     ++n_seen_;
 }
 
+void Dry::forget() { n_seen_ = 0; }
+
 bool Dry::is_breaker(TokenId token) const {
     const auto entry = breakers_.find(token);
     if (entry == breakers_.end()) return false;

@@ -28,6 +28,7 @@ class Dry {
     Dry(int last_n, float multiplier, float base, int allowed_length, DryBreakers breakers, int n_vocab);
 
     void accept(TokenId token);
+    void forget();
     void apply(Candidates& candidates);
 
   private:

@@ -28,6 +28,11 @@ void Penalties::accept(TokenId token) {
     ++n_seen_;
 }
 
+void Penalties::forget() {
+    n_seen_ = 0;
+    std::fill(counts_.begin(), counts_.end(), 0);
+}
+
 float Penalties::penalized(float logit, int count) const {
     constexpr double kLargest = std::numeric_limits<float>::max();
     const double scaled =

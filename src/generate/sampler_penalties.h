@@ -19,6 +19,7 @@ class Penalties {
     Penalties(int n_vocab, int last_n, float repeat, float frequency, float presence, TokenId exempt);
 
     void accept(TokenId token);
+    void forget();
     void apply(Candidates& candidates);
 
   private:

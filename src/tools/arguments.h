@@ -68,6 +68,7 @@ struct ConsoleArgs {
     bool verbose_prompt = false;
     Switch conversation = Switch::automatic;
     bool single_turn = false;
+    bool show_timings = true;  ///< the line of speeds after a conversation
     std::string chat_template, chat_template_file;
 };
 

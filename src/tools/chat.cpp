@@ -36,7 +36,7 @@ bool wants_conversation(const Arguments& a, bool has_template) {
     if (a.console.conversation != Switch::automatic) return a.console.conversation == Switch::on;
     if (is_interactive(a) || !a.console.in_prefix.empty() || !a.console.in_suffix.empty()) return false;
     if (a.program->habits == Habits::powerinfer) return false;
-    return a.program->habits == Habits::own ? a.program->command == Command::chat : has_template;
+    return a.program->command == Command::chat || (a.program->habits == Habits::llama && has_template);
 }
 
 class Conversation {
@@ -54,7 +54,7 @@ class Conversation {
 
     int talk() {
         const bool on_terminal = ::isatty(STDIN_FILENO) != 0;
-        if (on_terminal && s_.a.log.verbosity >= 3) say("\n{}\n", kHelp);
+        if (on_terminal && s_.a.log.verbosity >= 1) say("\n{}\n", kHelp);
         if (const std::string& first = s_.texts.prompt; !first.empty()) {
             if (s_.a.console.display_prompt) print_now("\n> " + first + "\n");
             ask(first);
@@ -75,7 +75,8 @@ class Conversation {
     }
 
   private:
-    /// One message: lines joined while they end in a backslash. Ctrl-C at the prompt drops what was typed.
+    /// One message: lines joined while they end in a backslash. Ctrl-C at the prompt drops what was typed, and ends
+    /// the programs whose users know it so.
     LineResult read(std::string& entry) {
         entry.clear();
         for (std::string line;;) {
@@ -84,6 +85,10 @@ class Conversation {
             if (result == LineResult::interrupted) {
                 watch_.take();
                 print_now("\n");
+                if (s_.a.program->habits != Habits::own) {
+                    status_ = kInterruptedStatus;
+                    return LineResult::end_of_input;
+                }
                 if (entry.empty() && was_interrupted_) return LineResult::end_of_input;
                 was_interrupted_ = true;
                 say("(Ctrl-C once more, Ctrl-D or /exit ends)\n");
@@ -181,12 +186,12 @@ class Conversation {
         if (s_.a.console.verbose_prompt) print_tokens(s_.tokenizer, tokens);
         std::string text;
         watch_.take();
-        const generate::Answer answer = s_.session.generate(tokens, options_, [&](std::string_view piece) {
+        const generate::Answer answer = s_.session.generate(tokens, options_, s_.sampler, [&](std::string_view piece) {
             text += piece;
             print_now(piece);
         });
         s_.perf.add(answer.timings);
-        ++options_.sampling.seed;  // so that another try at the same answer may differ
+        if (answer.reason != FinishReason::cancelled) watch_.take();  // it was meant for this answer
         print_now("\n");
         if (answer.reason == FinishReason::cancelled) say("(stopped)\n");
         if (answer.reason == FinishReason::context_full) say("(the context is full)\n");
@@ -194,13 +199,13 @@ class Conversation {
     }
 
     int finish() const {
-        if (s_.a.program->habits == Habits::llama && s_.a.program->command == Command::chat && s_.a.log.perf) {
+        if (s_.a.program->habits == Habits::llama && s_.a.program->command == Command::chat && s_.a.console.show_timings) {
             const Perf& p = s_.perf;
             say("\n[ Prompt: {:.1f} t/s | Generation: {:.1f} t/s ]\n",
                        static_cast<double>(p.n_prompt) / std::max(p.prompt_s, 1e-9),
                        static_cast<double>(p.n_decode) / std::max(p.decode_s, 1e-9));
         }
-        return 0;
+        return status_;
     }
 
     const Stage& s_;
@@ -212,15 +217,19 @@ class Conversation {
     std::string attached_;
     generate::GenerateOptions options_;
     bool was_interrupted_ = false;
+    int status_ = 0;
 };
 
 }  // namespace
 
 std::optional<generate::ChatTemplate> conversation_template(const Arguments& a, const Texts& texts,
-                                                            const formats::GgufFile& file) {
+                                                            const formats::GgufFile& file, const LogSink& log) {
     const std::optional<std::string> in_file = template_of(file);
     if (!wants_conversation(a, in_file || !texts.chat_template.empty())) return std::nullopt;
-    return generate::choose_chat_template(texts.chat_template, in_file);
+    if (in_file || !texts.chat_template.empty() || a.program->habits != Habits::llama)
+        return generate::choose_chat_template(texts.chat_template, in_file);
+    powerinfer::log(log, LogLevel::warning, "'{}' has no chat template; chatml is used", file.path());
+    return generate::choose_chat_template("chatml", in_file);
 }
 
 int converse(const Stage& s, const generate::ChatTemplate& chat_template) { return Conversation(s, chat_template).talk(); }

@@ -24,6 +24,7 @@ Arguments defaults(const Program& program) {
         case Habits::llama:
             a.context.n_batch = 2048;
             a.context.shift = false;
+            if (program.command == Command::chat) a.log.verbosity = 1;
             break;
     }
     return a;

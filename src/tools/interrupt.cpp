@@ -1,8 +1,11 @@
 #include "tools/interrupt.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <iterator>
@@ -19,15 +22,26 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 struct sigaction g_former[std::size(kSignals)];
 size_t g_watched = 0;
 
+// Wakes a thread that waits in poll(), whichever thread the signal reached and however short before.
+int g_wake[2] = {-1, -1};
+
 void count(int number) {
+    const int kept = errno;
     g_interrupts = g_interrupts + 1;
     g_last = number;
+    [[maybe_unused]] const ssize_t ignored = ::write(g_wake[1], "", 1);
+    errno = kept;
 }
 
 }  // namespace
 
 InterruptWatch::InterruptWatch(Watched watched) {
-    g_interrupts = 0;
+    if (g_wake[0] == -1 && ::pipe(g_wake) == 0)
+        for (const int end : g_wake) {
+            ::fcntl(end, F_SETFL, O_NONBLOCK);
+            ::fcntl(end, F_SETFD, FD_CLOEXEC);
+        }
+    take();
     g_watched = watched == Watched::every_end ? std::size(kSignals) : 1;
     struct sigaction action = {};
     action.sa_handler = count;  // without SA_RESTART: a blocked read returns
@@ -44,7 +58,15 @@ InterruptWatch::~InterruptWatch() {
 
 int stopping_signal() { return g_last; }
 
+bool wait_for_input() {
+    pollfd fds[] = {{STDIN_FILENO, POLLIN, 0}, {g_wake[0], POLLIN, 0}};
+    while (::poll(fds, 2, -1) < 0 && errno == EINTR) {}
+    return fds[1].revents == 0;
+}
+
 bool InterruptWatch::take() {
+    char old[64];
+    while (::read(g_wake[0], old, sizeof old) > 0) {}
     const bool came = g_interrupts != 0;
     g_interrupts = 0;
     return came;

@@ -22,6 +22,9 @@ class InterruptWatch {
     bool take();
 };
 
+/// Waits until standard input can be read. False when a watched signal came first, or since the last take().
+bool wait_for_input();
+
 /// The signal that came last.
 int stopping_signal();
 

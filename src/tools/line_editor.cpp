@@ -10,6 +10,8 @@
 #include <cwchar>
 #include <filesystem>
 
+#include "tools/interrupt.h"
+
 #ifdef POWERINFER_LIBEDIT
 #include <histedit.h>
 #endif
@@ -17,13 +19,14 @@
 namespace powerinfer::tools {
 namespace {
 
-/// Reads byte by byte, so that nothing is taken from a pipe beyond the line. EINTR means Ctrl-C.
+/// Reads byte by byte, so that nothing is taken from a pipe beyond the line.
 LineResult read_plain(std::string& line) {
     line.clear();
     for (;;) {
         char c;
+        if (!wait_for_input()) return LineResult::interrupted;
         const ssize_t n = ::read(STDIN_FILENO, &c, 1);
-        if (n < 0 && errno == EINTR) return LineResult::interrupted;
+        if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return line.empty() ? LineResult::end_of_input : LineResult::line;
         if (c == '\n') return LineResult::line;
         line += c;
@@ -52,8 +55,12 @@ struct LineEditor::Impl {
         std::mbstate_t state = {};
         for (;;) {
             char c;
+            if (!wait_for_input()) {
+                of(e).interrupted = true;
+                return -1;
+            }
             const ssize_t n = ::read(STDIN_FILENO, &c, 1);
-            if (n < 0 && errno == EINTR) of(e).interrupted = true;
+            if (n < 0 && errno == EINTR) continue;
             if (n <= 0) return static_cast<int>(n);
             const size_t used = std::mbrtowc(out, &c, 1, &state);
             if (used == static_cast<size_t>(-2)) continue;  // more bytes belong to it

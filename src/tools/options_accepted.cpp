@@ -140,7 +140,6 @@ std::vector<Option> accepted_options() {
         inert("--log-file", "FILE"),
         silent("-a, --alias", "NAME").in(kModelCommands),
         silent("--warmup, --no-warmup").in(kModelCommands),
-        silent("--show-timings, --no-show-timings"),
         silent("--offline").in(kModelCommands | Command::tokenize | Command::bench),
         silent("--log-enable, --log-new, --log-append, --log-test, --log-prefix, --log-timestamps, --log-jsonl"),
         silent_maybe("--log-colors", "on|off|auto"),

@@ -93,6 +93,9 @@ std::vector<Option> text_options() {
             .in(text_commands),
         conversation().in(text_commands),
         flag("-st, --single-turn", "", FIELD(console.single_turn), "end after one answer").in(text_commands),
+        flag("--show-timings", "--no-show-timings", FIELD(console.show_timings),
+             "print the speeds after a conversation (llama-cli)")
+            .in(text_commands),
         text("--chat-template", "NAME|TEMPLATE", FIELD(console.chat_template),
              "chat template (default: that of the file)")
             .env("LLAMA_ARG_CHAT_TEMPLATE").in(text_commands),

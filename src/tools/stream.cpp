@@ -17,7 +17,6 @@ namespace {
 using generate::FinishReason;
 
 constexpr std::string_view kInstruction = "\n\n### Instruction:\n\n", kResponse = "\n\n### Response:\n\n";
-constexpr int kInterruptedStatus = 130;
 
 std::vector<std::string> reverse_prompts(const Arguments& a) {
     std::vector<std::string> all;
@@ -120,7 +119,7 @@ int complete(const Stage& s) {
     const std::vector<int32_t> prompt = start(s, s.texts.prompt);
     generate::GenerateOptions options = s.options;
     options.n_keep = n_keep(s, prompt);
-    const generate::Answer answer = s.session.generate(prompt, options, print_now);
+    const generate::Answer answer = s.session.generate(prompt, options, s.sampler, print_now);
     s.perf.add(answer.timings);
     if (answer.reason == FinishReason::end_of_generation) print_end(s);
     if (answer.reason == FinishReason::context_full && s.a.log.verbosity >= 2)
@@ -149,7 +148,8 @@ int interact(const Stage& s) {
     for (;; users_turn = false) {
         if (!users_turn) {
             make_room(tokens, options.n_keep, s.engine.plan().n_ctx);
-            const generate::Answer answer = s.session.generate(tokens, options, print_now);
+            const generate::Answer answer = s.session.generate(tokens, options, s.sampler, print_now);
+            if (answer.reason != FinishReason::cancelled) watch.take();  // it was meant for this answer
             s.perf.add(answer.timings);
             const bool is_end = answer.reason == FinishReason::end_of_generation;
             tokens = s.session.held();

@@ -2,11 +2,15 @@
 #pragma once
 
 #include "generate/generate.h"
+#include "generate/sampler.h"
 #include "tools/arguments.h"
 #include "tools/perf.h"
 #include "tools/prompt.h"
 
 namespace powerinfer::tools {
+
+/// Exit status after a Ctrl-C at the prompt of a program that is not our own.
+inline constexpr int kInterruptedStatus = 130;
 
 /// What a run works with, and where its timings add up.
 struct Stage {
@@ -15,6 +19,7 @@ struct Stage {
     engine::Engine& engine;
     const tokenizer::Tokenizer& tokenizer;
     generate::Session& session;
+    generate::Sampler& sampler;  ///< one for all answers: a seed does not give every turn the same random numbers
     generate::GenerateOptions options;
     Perf& perf;
 };

@@ -152,6 +152,46 @@ TEST(Generate, SeedsDecide) {
     EXPECT_NE(run(prompt, options).text, first.text);
 }
 
+TEST(Generate, ASamplerThatLivesOnDrawsOn) {
+    const auto prompt = demo().encode(kPrompt);
+    GenerateOptions options;
+    options.stop.n_predict = 20;
+    options.sampling.seed = 42;
+    options.sampling.temperature = 1;
+    options.sampling.dry_multiplier = 0.8f;
+    engine::Engine engine = demo().engine();
+    Session session(engine, demo().tokenizer);
+    const auto sampler = [&] {
+        return Sampler(options.sampling, describe_vocab(demo().tokenizer, options.sampling, engine.spec().n_vocab, 128));
+    };
+    const auto answer = [&](Sampler& s) { return session.generate(prompt, options, s, {}).tokens; };
+    Sampler one = sampler(), two = sampler();
+    const auto first = answer(one);
+    EXPECT_EQ(session.generate(prompt, options, {}).tokens, first) << "a fresh sampler is the same as none";
+    const auto second = answer(one);
+    EXPECT_NE(second, first) << "the same random numbers came again";
+    EXPECT_EQ(answer(two), first);
+    EXPECT_EQ(answer(two), second);
+}
+
+// With greedy choice nothing is drawn, so the history is all that could tell the second answer from the first.
+TEST(Generate, PenaltiesSeeTheWholeTextOnceInEveryAnswer) {
+    const auto prompt = demo().encode(kPrompt);
+    GenerateOptions options = greedy(24);
+    options.sampling.repeat_penalty = 1.3f;
+    options.sampling.frequency_penalty = 0.4f;
+    options.sampling.dry_multiplier = 0.8f;
+    engine::Engine engine = demo().engine();
+    Session session(engine, demo().tokenizer);
+    Sampler sampler(options.sampling, describe_vocab(demo().tokenizer, options.sampling, engine.spec().n_vocab, 128));
+    auto text = prompt;
+    for (int turn = 0; turn < 3; ++turn) {
+        const auto lasting = session.generate(text, options, sampler, {}).tokens;
+        EXPECT_EQ(lasting, run(text, options).answer.tokens) << "turn " << turn;
+        text.insert(text.end(), lasting.begin(), lasting.end());
+    }
+}
+
 TEST(Generate, AFullContextStopsOrShifts) {
     const auto prompt = demo().encode(kPrompt);
     const int n_ctx = 32, size = static_cast<int>(prompt.size());
