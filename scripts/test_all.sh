@@ -39,6 +39,7 @@ step "a published model" fetch_real_model build-real-models
 export POWERINFER_REAL_MODELS=$PWD/build-real-models
 readme_blocks
 step "loading 4 GB" loading
+step "instructions of a decode step" bench/instructions.sh
 step "the suite on the scalar kernels" env POWERINFER_ISA=scalar scripts/test.sh
 step "the suite under AddressSanitizer and UBSan" whole_suite asan
 step "the suite under ThreadSanitizer" whole_suite tsan
