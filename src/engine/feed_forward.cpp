@@ -224,13 +224,14 @@ void FeedForward::one_token_chunk(Call& call, Scratch& s, int64_t chunk) {
         add_chunk_grouped(call, s, chunk, n_fired);
     } else {
         w.down_t.axpy(
-            {.weights = fired ? w.down_t.data : w.down_t.data + static_cast<size_t>(begin) * w.down_t.row_stride,
+            {.weights = w.down_t.data,
              .row_stride = w.down_t.row_stride,
              .row_ids = fired,
              .coef = s.h.data(),
              .n_rows = n_fired,
              .n = spec_.n_embd,
-             .out = partial});
+             .out = partial,
+             .first_row = begin});
     }
     call.selected.fetch_add(static_cast<uint64_t>(n_selected), std::memory_order_relaxed);
     call.positive.fetch_add(static_cast<uint64_t>(n_positive), std::memory_order_relaxed);
@@ -445,9 +446,9 @@ void FeedForward::add_tile(Call& call, int64_t t, int64_t chunk, int64_t column,
                            .coef = nullptr,
                            .n_rows = std::min<int64_t>(chunk_, spec_.n_ff - first),
                            .n = width,
-                           .out = out};
+                           .out = out,
+                           .first_row = first};
     if (call.mode == Mode::off) {
-        args.weights += static_cast<size_t>(first) * down.row_stride;
         args.coef = h_.as<float>() + t * spec_.n_ff + first;
     } else {
         const int32_t* starts = starts_.as<int32_t>() + t * (n_chunks_ + 1);

@@ -2,9 +2,10 @@
 //
 //   h_j = act(gate_j . x) * (up_j . x),   y = sum over j of h_j * down_t[j,:]
 //
-// Neurons are cut into fixed chunks that depend on n_ff alone. Each chunk adds its neurons in index order into a partial
-// sum and the partial sums are added in chunk order. So neither the threads nor the batch change a bit of y, and leaving
-// out neurons whose h is zero changes nothing either.
+// Neurons are cut into fixed chunks that depend on n_ff alone. Each chunk adds its neurons in index order, slab by slab
+// (AxpyArgs in kernels/ops.h; slabs are cut by neuron, not by list position), into a partial sum and the partial sums are
+// added in chunk order. So neither the threads nor the batch change a bit of y, and leaving out neurons whose h is zero
+// changes nothing either.
 #pragma once
 
 #include <cstdint>

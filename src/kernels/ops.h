@@ -38,10 +38,21 @@ struct DotArgs {
 inline constexpr int64_t kRowGroup = 16;
 using DotFn = void (*)(const DotArgs&);
 
-/// out[i] += coef[r] * row(r)[i] for i in [0, n), the rows added one after another in list order:
-///   row(r) = weights + (row_ids ? row_ids[r] : r) * row_stride.
+/// out[i] += coef[r] * row(r)[i] for i in [0, n), where
+///   row(r) = weights + id(r) * row_stride and id(r) = row_ids ? row_ids[r] : first_row + r.
 /// A zero coefficient leaves `out` as it was (unless the row holds Inf or NaN), but its row is read all the same:
 /// rows that need not be read are left out of the list.
+///
+/// F32, F16 and BF16: the rows are added one after another in list order, one fused multiply-add each.
+///
+/// Block formats, x = d * q + m per group of columns with one scale: the rows are added slab by slab. A slab is a run of
+/// the list whose ids agree in id / kAxpySlab, and no longer than kAxpySlab. For every group of columns of a slab:
+///   c[r] = coef[r] * d[r],   max = the largest |c[r]|,   k[r] = c[r] * (kAxpyLargest / max), rounded to nearest even,
+///   out[i] += max * (1 / kAxpyLargest) * (sum of k[r] * q[r][i]) + (sum of coef[r] * m[r]),
+/// the first sum in whole numbers, the second one by fused multiply-adds in list order. So the result is off by at most
+/// max * |q| / (2 * kAxpyLargest) per row, far less than the weights themselves, and rows with a zero coefficient may be
+/// listed or not, columns may be cut at whole blocks and lists between two slabs: neither changes a bit. Groups whose
+/// max is below kAxpySmallest count as zero; groups with an Inf or NaN among c[r] give NaN.
 struct AxpyArgs {
     const uint8_t* weights;
     size_t row_stride;  ///< bytes
@@ -50,7 +61,12 @@ struct AxpyArgs {
     int64_t n_rows;
     int64_t n;
     float* out;
+    int64_t first_row = 0;  ///< id of the first row where there is no list
 };
+/// 512 codes of up to 255 times 16383 fit 32 bits.
+inline constexpr int64_t kAxpySlab = 512;
+inline constexpr float kAxpyLargest = 16383.0f;
+inline constexpr float kAxpySmallest = 0x1p-100f;
 using AxpyFn = void (*)(const AxpyArgs&);
 
 /// A matrix of blocks re-laid by neuron, without loss: neuron j has a row of codes, and `group` neighbouring neurons

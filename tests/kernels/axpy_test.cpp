@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "kernel_cases.h"
+#include "quant/coded.h"
 
 namespace powerinfer::kernels {
 namespace {
@@ -34,7 +37,51 @@ struct Case {
         start[0] = -0.0f;
     }
     AxpyArgs args(float* out) const {
-        return {weights.data(), row_bytes(type, n), nullptr, coef.data(), n_rows, n, out};
+        return {weights.data(), row_bytes(type, n), nullptr, coef.data(), n_rows, n, out, 0};
+    }
+    bool of_blocks() const { return quant::find_coded_format(type) != nullptr; }
+    /// The sum in double, and what `run` may be off by: roundings of floats, and for block formats those of whole
+    /// coefficients, half a step of the largest one of the slab per unit of a code.
+    void expect(std::vector<double>& sum, std::vector<double>& bound) const {
+        sum.assign(start.begin(), start.end());
+        bound.assign(sum.size(), 0);
+        std::vector<double> magnitude(sum.size());
+        for (size_t i = 0; i < sum.size(); ++i) magnitude[i] = std::fabs(sum[i]);
+        const quant::CodedFormat* format = quant::find_coded_format(type);
+        const int64_t block = format ? format->block : 1;
+        quant::CodedBlock parts{};
+        for (int64_t b = 0; b < n / block; ++b) {
+            // By slab: [group] the largest coefficient, [element] the sum of the codes' magnitudes.
+            for (int64_t first = 0; first < n_rows; first += kAxpySlab) {
+                double largest[16] = {}, codes[256] = {};
+                for (int64_t r = first; r < std::min(first + kAxpySlab, n_rows); ++r) {
+                    const uint8_t* row = weights.data() + static_cast<size_t>(r) * row_bytes(type, n);
+                    const double c = coef[static_cast<size_t>(r)];
+                    float w = 0;
+                    if (format) {
+                        format->take_apart(row + row_bytes(type, b * block), parts);
+                    } else {
+                        quant::format(type).decode(row + row_bytes(type, b), &w, 1);
+                    }
+                    for (int64_t i = 0; i < block; ++i) {
+                        const auto at = static_cast<size_t>(b * block + i);
+                        const int64_t g = format ? i / format->group : 0;
+                        const double product = format ? c * parts.scale[g] * parts.code[i] : c * w;
+                        const double min = format ? c * parts.min[g] : 0;
+                        sum[at] += product - min;
+                        magnitude[at] += std::fabs(product) + std::fabs(min);
+                        if (!format) continue;
+                        largest[g] = std::max(largest[g], std::fabs(c * parts.scale[g]));
+                        codes[i] += std::abs(parts.code[i]);
+                    }
+                }
+                for (int64_t i = 0; format && i < block; ++i)
+                    bound[static_cast<size_t>(b * block + i)] +=
+                        largest[i / format->group] * codes[i] / (2 * kAxpyLargest) * 1.001;
+            }
+        }
+        for (size_t i = 0; i < sum.size(); ++i)
+            bound[i] += 2 * (static_cast<double>(n_rows) + 4) * 0x1p-24 * magnitude[i] + 1e-27;
     }
     std::vector<float> run(const Ops& ops) const {
         std::vector<float> out(start);
@@ -47,41 +94,82 @@ struct Case {
     }
 };
 
+void expect_right(const Case& c) {
+    std::vector<double> sum, bound;
+    c.expect(sum, bound);
+    std::vector<float> first;
+    for (const auto isa : isas()) {
+        const auto out = c.run(table(isa));
+        for (size_t i = 0; i < sum.size(); ++i)
+            ASSERT_NEAR(out[i], sum[i], bound[i]) << isa << " rows " << c.n_rows << " n " << c.n << " element " << i;
+        // Block formats: the same bits everywhere.
+        if (first.empty()) first = out;
+        for (size_t i = 0; c.of_blocks() && i < out.size(); ++i)
+            ASSERT_TRUE(same_bits(out[i], first[i])) << isa << " rows " << c.n_rows << " n " << c.n << " element " << i;
+    }
+}
+
 TEST_P(Axpy, EveryIsaMatchesBruteForce) {
     Random random(11);
     std::vector<int64_t> sizes;
     for (int64_t blocks = 1; blocks <= 64; ++blocks) sizes.push_back(blocks * info(GetParam()).block);
     for (const int64_t n : {4096, 11008}) sizes.push_back(n);
-    for (const int64_t n : sizes) {
-        const Case c(random, GetParam(), 1 + random.below(12), n);
-        std::vector<double> sum(c.start.begin(), c.start.end()), magnitude(sum.size());
-        for (size_t i = 0; i < sum.size(); ++i) magnitude[i] = std::fabs(sum[i]);
-        std::vector<float> w(sum.size());
-        for (size_t r = 0; r < c.coef.size(); ++r) {
-            quant::format(c.type).decode(c.weights.data() + r * row_bytes(c.type, n), w.data(), n);
-            for (size_t i = 0; i < sum.size(); ++i) {
-                const double term = static_cast<double>(c.coef[r]) * static_cast<double>(w[i]);
-                sum[i] += term;
-                magnitude[i] += std::fabs(term);
+    for (const int64_t n : sizes) expect_right(Case(random, GetParam(), 1 + random.below(12), n));
+}
+
+TEST_P(Axpy, ManyRows) {
+    Random random(14);
+    for (const int64_t rows : {63, 64, 65, 300, 511, 512, 513, 1100}) expect_right(Case(random, GetParam(), rows, 512));
+}
+
+TEST_P(Axpy, CoefficientsOfAllMagnitudes) {
+    Random random(15);
+    for (int i = 0; i < 20; ++i) {
+        Case c(random, GetParam(), 40, 512);
+        for (float& x : c.coef) x *= std::pow(10.0f, static_cast<float>(random.below(i < 10 ? 12 : 60) - 30));
+        if (i % 2) std::fill(c.start.begin(), c.start.end(), 0.0f);
+        expect_right(c);
+    }
+}
+
+// Whole numbers at their largest: a slab full of the codes furthest from zero, all with the largest coefficient.
+TEST_P(Axpy, LargestSumsFit) {
+    Random random(16);
+    for (const int byte : {0x00, 0x7F, 0x80, 0xFF}) {
+        Case c(random, GetParam(), kAxpySlab, 256);
+        if (!c.of_blocks()) return;  // floats are not summed in whole numbers
+        std::fill(c.weights.begin(), c.weights.end(), static_cast<uint8_t>(byte));
+        const auto block = static_cast<size_t>(info(c.type).bytes);
+        for (size_t at = 0; at < c.weights.size(); at += block) {
+            for (const size_t offset : half_offsets(c.type)) {
+                const uint16_t one = f32_to_f16(1.0f);
+                std::memcpy(&c.weights[at + offset], &one, sizeof one);
             }
+            if (c.type == DType::MXFP4) c.weights[at] = 127;
         }
+        std::fill(c.coef.begin(), c.coef.end(), byte == 0x7F ? -3.0f : 3.0f);
+        expect_right(c);
+    }
+}
+
+TEST_P(Axpy, InfAndNanAreNotLost) {
+    Random random(17);
+    for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                            std::numeric_limits<float>::quiet_NaN()}) {
+        Case c(random, GetParam(), 7, 512);
+        c.coef[3] = bad;
         for (const auto isa : isas()) {
             const auto out = c.run(table(isa));
-            for (size_t i = 0; i < sum.size(); ++i) {
-                // At most two roundings per row, each of a partial sum.
-                ASSERT_NEAR(out[i], sum[i],
-                            2 * static_cast<double>(c.n_rows) * 0x1p-24 * magnitude[i] + 1e-30)
-                    << isa << " n " << n << " element " << i;
-            }
+            for (size_t i = 0; i < out.size(); ++i) EXPECT_FALSE(std::isfinite(out[i])) << isa << " " << i;
         }
     }
 }
 
-TEST_P(Axpy, CutsIntoColumnsRowsAndListsLeaveNoTrace) {
+TEST_P(Axpy, CutsIntoColumnsSlabsAndListsLeaveNoTrace) {
     Random random(12);
-    const Case c(random, GetParam(), 23, 1024);
-    std::vector<int32_t> ids(23);
-    for (int i = 0; i < 23; ++i) ids[static_cast<size_t>(i)] = i;
+    const Case c(random, GetParam(), 1100, 1024);
+    std::vector<int32_t> ids(static_cast<size_t>(c.n_rows));
+    std::iota(ids.begin(), ids.end(), 0);
     for (const auto isa : isas()) {
         const auto whole = c.run(table(isa));
         const AxpyFn axpy = table(isa).axpy[id(c.type)];
@@ -97,16 +185,18 @@ TEST_P(Axpy, CutsIntoColumnsRowsAndListsLeaveNoTrace) {
             axpy(a);
         }
         expect_same(out, "columns");
-        out = c.start;
-        for (int64_t r = 0; r < c.n_rows;) {
-            AxpyArgs a = c.args(out.data());
-            a.row_ids = ids.data() + r;
-            a.coef += r;
-            a.n_rows = std::min<int64_t>(1 + random.below(6), c.n_rows - r);
-            r += a.n_rows;
-            axpy(a);
+        for (const bool listed : {true, false}) {
+            out = c.start;
+            for (int64_t r = 0; r < c.n_rows; r += kAxpySlab) {
+                AxpyArgs a = c.args(out.data());
+                if (listed) a.row_ids = ids.data() + r;
+                a.first_row = r;
+                a.coef += r;
+                a.n_rows = std::min(kAxpySlab, c.n_rows - r);
+                axpy(a);
+            }
+            expect_same(out, "slabs");
         }
-        expect_same(out, "rows");
         out = c.start;  // a list without the rows whose coefficient is zero
         std::vector<int32_t> some;
         std::vector<float> coef;
@@ -121,6 +211,27 @@ TEST_P(Axpy, CutsIntoColumnsRowsAndListsLeaveNoTrace) {
         a.n_rows = static_cast<int64_t>(some.size());
         axpy(a);
         expect_same(out, "list");
+    }
+}
+
+// One row listed more often than a slab is long.
+TEST_P(Axpy, RepeatedRows) {
+    Random random(18);
+    Case c(random, GetParam(), 1, 256);
+    c.coef[0] = 0.5f;
+    const std::vector<int32_t> ids(700, 0);
+    const std::vector<float> coef(700, 0.5f);
+    std::vector<float> w(256);
+    quant::format(c.type).decode(c.weights.data(), w.data(), c.n);
+    for (const auto isa : isas()) {
+        std::vector<float> out(256, 0.0f);
+        AxpyArgs a = c.args(out.data());
+        a.row_ids = ids.data();
+        a.coef = coef.data();
+        a.n_rows = 700;
+        table(isa).axpy[id(c.type)](a);
+        for (size_t i = 0; i < out.size(); ++i)
+            EXPECT_NEAR(out[i], 350 * w[i], 1e-4 * std::fabs(350 * w[i]) + 1e-3) << isa << " " << i;
     }
 }
 

@@ -1,13 +1,16 @@
 // Sums of weighted rows of all formats, for AVX2.
 #include "kernels/cpu/kernel_sets.h"
+#include "kernels/cpu/slab_avx2.h"
 #include "kernels/cpu/wide_avx2.h"
-// After the primitives that it is written in:
+// After the primitives that they are written in:
+#include "kernels/cpu/slab_axpy.h"
 #include "kernels/cpu/wide_axpy.h"
 
 namespace powerinfer::kernels::avx2 {
 
 void add_axpy(Ops& ops) {
-    add_axpys<WideAvx2>(ops);
+    add_float_axpys<WideAvx2>(ops);
+    add_slab_axpys<SlabAvx2>(ops);
 }
 
 }  // namespace powerinfer::kernels::avx2

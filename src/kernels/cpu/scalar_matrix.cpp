@@ -1,6 +1,13 @@
 // Dot and axpy the obvious way, for every weight format: decode a piece of a row, then use it. The reference
-// that the vector kernels are tested against, so sums are kept in double.
+// that the vector kernels are tested against: sums of products are kept in double, weighted sums of block formats are
+// the very bits that ops.h defines.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
 #include "kernels/cpu/kernel_sets.h"
+#include "quant/coded.h"
 #include "quant/format.h"
 
 namespace powerinfer::kernels::scalar {
@@ -57,14 +64,18 @@ void dot(const DotArgs& a) {
     }
 }
 
+int64_t axpy_id(const AxpyArgs& a, int64_t r) {
+    return a.row_ids ? a.row_ids[r] : a.first_row + r;
+}
+
 template <DType type>
-void axpy(const AxpyArgs& a) {
+void axpy_floats(const AxpyArgs& a) {
     const quant::Format& format = quant::format(type);
     float w[kPiece];
     for (int64_t r = 0; r < a.n_rows; ++r) {
         const float coef = a.coef[r];
         if (coef == 0) continue;
-        const uint8_t* row = row_at(a.weights, a.row_stride, a.row_ids, r);
+        const uint8_t* row = a.weights + static_cast<size_t>(axpy_id(a, r)) * a.row_stride;
         for (int64_t at = 0; at < a.n; at += kPiece) {
             const int64_t count = a.n - at < kPiece ? a.n - at : kPiece;
             format.decode(row + row_bytes(type, at), w, count);
@@ -73,11 +84,69 @@ void axpy(const AxpyArgs& a) {
     }
 }
 
+/// Rows [begin, end) of the list, which are one slab, for the block of columns that starts `at` bytes into a row.
+void add_slab(const quant::CodedFormat& format, const AxpyArgs& a, int64_t begin, int64_t end, size_t at, float* out) {
+    const int n_groups = format.block / format.group;
+    quant::CodedBlock parts;
+    const auto take = [&](int64_t r) {
+        format.take_apart(a.weights + static_cast<size_t>(axpy_id(a, r)) * a.row_stride + at, parts);
+    };
+    float min_sum[16] = {}, inverse[16], scale[16];
+    uint32_t largest[16] = {};  // bits of magnitudes, so that Inf and NaN come out on top
+    for (int64_t r = begin; r < end; ++r) {
+        take(r);
+        for (int g = 0; g < n_groups; ++g) {
+            const uint32_t bits = std::bit_cast<uint32_t>(a.coef[r] * parts.scale[g]) & 0x7FFFFFFFu;
+            largest[g] = std::max(largest[g], bits);
+            min_sum[g] = std::fma(a.coef[r], -parts.min[g], min_sum[g]);
+        }
+    }
+    for (int g = 0; g < n_groups; ++g) {
+        const auto max = std::bit_cast<float>(largest[g]);
+        inverse[g] = scale[g] = 0;
+        if (!std::isfinite(max)) {
+            scale[g] = std::numeric_limits<float>::quiet_NaN();
+        } else if (max >= kAxpySmallest) {
+            inverse[g] = kAxpyLargest / max;
+            scale[g] = max * (1.0f / kAxpyLargest);
+        }
+    }
+    int32_t sum[256] = {};
+    for (int64_t r = begin; r < end; ++r) {
+        take(r);
+        for (int g = 0; g < n_groups; ++g) {
+            if (inverse[g] == 0) continue;
+            const auto k = static_cast<int32_t>(std::lrint(a.coef[r] * parts.scale[g] * inverse[g]));
+            for (int i = g * format.group; i < (g + 1) * format.group; ++i) sum[i] += k * parts.code[i];
+        }
+    }
+    for (int i = 0; i < format.block; ++i) {
+        const int g = i / format.group;
+        const auto total = static_cast<float>(sum[i]);
+        if (format.has_min) {
+            out[i] += std::fma(scale[g], total, min_sum[g]);
+        } else {
+            out[i] = std::fma(scale[g], total, out[i]);
+        }
+    }
+}
+
+template <DType type>
+void axpy_blocks(const AxpyArgs& a) {
+    const quant::CodedFormat& format = *quant::find_coded_format(type);
+    for (int64_t begin = 0, end = 0; begin < a.n_rows; begin = end) {
+        const int64_t slab = axpy_id(a, begin) / kAxpySlab;
+        while (end < a.n_rows && end - begin < kAxpySlab && axpy_id(a, end) / kAxpySlab == slab) ++end;
+        for (int64_t at = 0; at < a.n; at += format.block)
+            add_slab(format, a, begin, end, row_bytes(type, at), a.out + at);
+    }
+}
+
 template <DType type>
 void add(Ops& ops) {
     constexpr auto id = static_cast<size_t>(type);
     ops.dot[id] = dot<type>;
-    ops.axpy[id] = axpy<type>;
+    ops.axpy[id] = quant::find_coded_format(type) ? axpy_blocks<type> : axpy_floats<type>;
     ops.decode[id] = quant::format(type).decode;
 }
 

@@ -59,16 +59,6 @@ struct WideAvx2 {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(x.lo, _MM_FROUND_TO_NEAREST_INT));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), _mm256_cvtps_ph(x.hi, _MM_FROUND_TO_NEAREST_INT));
     }
-    static F from_int8(__m128i x) {
-        return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x)),
-                _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(x, 8)))};
-    }
-    /// The low halves of 16 bytes, and the high ones, less 8.
-    static void nibbles_less_8(__m128i x, F& low, F& high) {
-        const __m128i mask = _mm_set1_epi8(15), eight = _mm_set1_epi8(8);
-        low = from_int8(_mm_sub_epi8(_mm_and_si128(x, mask), eight));
-        high = from_int8(_mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(x, 4), mask), eight));
-    }
     /// Rounded to nearest even; values lie in [-128, 127].
     static __m128i to_int8(F x) {
         const __m256i words = _mm256_packs_epi32(_mm256_cvtps_epi32(x.lo), _mm256_cvtps_epi32(x.hi));

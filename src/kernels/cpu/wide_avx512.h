@@ -43,14 +43,6 @@ struct WideAvx512 {
     static void store_f16(uint16_t* p, F x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
     }
-    static F from_int8(__m128i x) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x)); }
-    /// The low halves of 16 bytes, and the high ones, less 8.
-    static void nibbles_less_8(__m128i x, F& low, F& high) {
-        const F table = _mm512_setr_ps(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7);
-        const __m512i index = _mm512_cvtepu8_epi32(x);  // the look-up reads the lowest four bits
-        low = _mm512_permutexvar_ps(index, table);
-        high = _mm512_permutexvar_ps(_mm512_srli_epi32(index, 4), table);
-    }
     /// Rounded to nearest even; values lie in [-128, 127].
     static __m128i to_int8(F x) { return _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)); }
 

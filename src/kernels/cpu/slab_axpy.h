@@ -1,0 +1,277 @@
+// Sums of weighted rows of the block formats, computed in whole numbers slab by slab, as AxpyArgs in ops.h defines them.
+//
+// Rows of a slab are visited twice, a tile of columns at a time so that the second visit finds them in the cache: first
+// their scales become 15-bit coefficients, then codes times coefficients are summed in registers, two rows per
+// multiplication. While that goes on, the rows of the next tile or slab are asked for.
+// For files compiled for one instruction set only, hence the anonymous namespace.
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/cpu/slab_formats.h"
+#include "kernels/ops.h"
+
+namespace powerinfer::kernels {
+namespace {
+
+/// Columns of a tile if the slab has few rows.
+constexpr int64_t kTileColumns = 512;
+/// Coefficients of a tile.
+constexpr int64_t kTileCoefs = 8192;
+constexpr int64_t kMaxGroups = kTileColumns / 16;
+
+/// Rows of a call that are computed together.
+struct Slab {
+    const uint8_t* row[kAxpySlab + 1];
+    float coef[kAxpySlab + 1];
+    int64_t n = 0;
+
+    /// Takes the next rows from position r on and moves r behind them.
+    void take(const AxpyArgs& a, int64_t& r) {
+        n = 0;
+        const auto id = [&a](int64_t i) { return a.row_ids ? a.row_ids[i] : a.first_row + i; };
+        for (const int64_t slab = r < a.n_rows ? id(r) / kAxpySlab : 0;
+             r < a.n_rows && n < kAxpySlab && id(r) / kAxpySlab == slab; ++r) {
+            row[n] = a.weights + static_cast<size_t>(id(r)) * a.row_stride;
+            coef[n++] = a.coef[r];
+        }
+        if (n % 2 == 0) return;
+        row[n] = row[n - 1];  // rows go in pairs
+        coef[n] = 0;
+    }
+    int64_t pairs() const { return (n + 1) / 2; }
+};
+
+KERNEL_INLINE void ask_for(const uint8_t* p) {
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
+}
+
+/// The bytes of rows that will be read next.
+struct Ahead {
+    const Slab* slab;
+    size_t begin;
+    int64_t n_lines;  ///< of 64 bytes, per row
+
+    Ahead(const Slab& of, size_t from, size_t to)
+        : slab(&of), begin(from), n_lines(of.n > 0 && to > from ? static_cast<int64_t>((to - from) / 64) + 1 : 0) {}
+    /// Asks for all lines of the rows from pair `first` on.
+    void ask(int64_t first) const {
+        for (int64_t r = 2 * first; r < slab->n; ++r) {
+            for (int64_t i = 0; i < n_lines; ++i) ask_for(slab->row[r] + begin + 64 * i);
+        }
+    }
+};
+
+template <class W, class Format>
+class SlabSum {
+  public:
+    static void run(const AxpyArgs& a) {
+        Slab slabs[2];
+        SlabSum sum;
+        int64_t r = 0;
+        int current = 0;
+        slabs[0].take(a, r);
+        Ahead(slabs[0], 0, bytes(tile_of(slabs[0], a.n))).ask(0);
+        while (slabs[current].n > 0) {
+            const Slab& slab = slabs[current];
+            Slab& next = slabs[1 - current];
+            next.take(a, r);
+            const int64_t tile = tile_of(slab, a.n);
+            for (int64_t at = 0; at < a.n; at += tile) {
+                const int64_t end = at + tile < a.n ? at + tile : a.n;
+                const bool last = end == a.n;
+                const Ahead ahead(last ? next : slab, last ? 0 : bytes(end),
+                                  bytes(last ? tile_of(next, a.n) : (end + tile < a.n ? end + tile : a.n)));
+                sum.add(slab, at, end, ahead, a.out);
+            }
+            current = 1 - current;
+        }
+    }
+
+  private:
+    using I = typename W::I;
+    using F = typename W::F;
+    static constexpr int L = W::kLanes;
+    static constexpr int64_t kStep = 32 * L;  ///< columns
+
+    static int64_t tile_of(const Slab& slab, int64_t n) {
+        if (slab.n == 0) return 0;
+        const int64_t groups = kTileCoefs / (2 * slab.pairs()) / 16 * 16;
+        const int64_t columns = groups * Format::kGroup / 256 * 256;
+        const int64_t tile = columns < kTileColumns ? columns : kTileColumns;
+        return tile < n ? tile : n;
+    }
+    static size_t bytes(int64_t columns) {
+        return static_cast<size_t>(columns / Format::kSize) * sizeof(typename Format::Block);
+    }
+
+    /// out[at, end) += the slab's rows.
+    void add(const Slab& slab, int64_t at, int64_t end, const Ahead& ahead, float* out) {
+        n_groups_ = (end - at) / Format::kGroup;
+        stride_ = (n_groups_ + 7) / 8 * 8;
+        for (int64_t unit = 0; unit < stride_ / 8; ++unit)
+            coefficients(slab, bytes(at), unit, (end - at) / Format::kSize - 1);
+        multiply(slab, bytes(at), end - at, ahead);
+        finish(out + at);
+    }
+
+    /// Eight groups: scale times coefficient for all rows, the largest of each group, the sum of the minima; then whole
+    /// numbers. Eight wide for AVX-512 as well: scales come in eights.
+    void coefficients(const Slab& slab, size_t at, int64_t unit, int64_t last_block) {
+        __m256 min_sum = _mm256_setzero_ps(), min = min_sum;
+        __m256i max_bits = _mm256_setzero_si256();
+        const int64_t rows = 2 * slab.pairs();
+        for (int64_t r = 0; r < rows; ++r) {
+            const __m256 coef = _mm256_set1_ps(slab.coef[r]);
+            const __m256 x = _mm256_mul_ps(coef, Format::scales(slab.row[r] + at, unit, last_block, min));
+            put_8(coef_ + 8 * r, x);
+            // Magnitudes compared as bits, so that infinities and NaN are the largest.
+            const __m256i bits = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x7FFFFFFF));
+            max_bits = _mm256_max_epi32(max_bits, bits);
+            if (Format::kHasMin) min_sum = _mm256_fmadd_ps(coef, min, min_sum);
+        }
+        const __m256 max = _mm256_castsi256_ps(max_bits);
+        const __m256 usable = _mm256_cmp_ps(max, _mm256_set1_ps(kAxpySmallest), _CMP_GE_OQ);
+        const __m256 finite = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(0x7F800000), max_bits));
+        const __m256 inverse = _mm256_and_ps(_mm256_and_ps(usable, finite),
+                                             _mm256_div_ps(_mm256_set1_ps(kAxpyLargest), max));
+        const __m256 scale = _mm256_and_ps(usable, _mm256_mul_ps(max, _mm256_set1_ps(1.0f / kAxpyLargest)));
+        put_8(scale_ + 8 * unit, _mm256_blendv_ps(_mm256_set1_ps(__builtin_nanf("")), scale, finite));
+        put_8(min_sum_ + 8 * unit, min_sum);
+
+        __m256i sum = _mm256_setzero_si256();
+        int32_t* both = both_ + 8 * unit;
+        for (int64_t r = 0; r < rows; r += 2, both += stride_) {
+            const auto whole = [&](const float* c) __attribute__((always_inline)) {
+                return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(c), inverse));
+            };
+            const __m256i q0 = whole(coef_ + 8 * r), q1 = whole(coef_ + 8 * r + 8);
+            const __m256i packed = _mm256_blend_epi16(q0, _mm256_slli_epi32(q1, 16), 0xAA);
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(both), packed);
+            sum = _mm256_add_epi32(sum, _mm256_add_epi32(q0, q1));
+        }
+        const __m256i of_zero = _mm256_mullo_epi32(sum, _mm256_set1_epi32(Format::kZero));
+        _mm256_store_si256(reinterpret_cast<__m256i*>(of_zero_ + 8 * unit), of_zero);
+    }
+
+    /// Codes times coefficients, summed over the rows: total_[column of the tile].
+    void multiply(const Slab& slab, size_t at, int64_t n, const Ahead& ahead) {
+        const int64_t n_steps = (n + kStep - 1) / kStep;
+        for (int64_t step = 0; step < n_steps; ++step) {
+            const int64_t line = ahead.n_lines * step / n_steps;
+            const int64_t n_lines = ahead.n_lines * (step + 1) / n_steps - line;
+            const size_t from = ahead.begin + static_cast<size_t>(64 * line);
+            if ((step + 1) * kStep <= n) {
+                add_step<false>(slab, at, step, n, *ahead.slab, from, n_lines);
+            } else {
+                add_step<true>(slab, at, step, n, *ahead.slab, from, n_lines);
+            }
+        }
+        ahead.ask(slab.pairs());
+    }
+
+    template <bool partial>
+    void add_step(const Slab& slab, size_t at, int64_t step, int64_t n, const Slab& next, size_t next_at,
+                  int64_t n_lines) {
+        constexpr int kRaw = Format::kRaw;
+        // A partial step of one-block lanes reads its last block again in the lanes that are left over.
+        const int64_t last_block = partial ? n / Format::kSize - 1 : INT64_MAX;
+        const I index0 = group_index(0), index1 = group_index(1);
+        const int32_t* both = both_ + Format::base(L, step) / Format::kGroup;
+        const int64_t pairs = slab.pairs(), stride = stride_, next_pairs = next.pairs();
+        Sums low_sums, high_sums;
+        for (int64_t p = 0; p < pairs; ++p, both += stride) {
+            I x[kRaw], y[kRaw], low[kRaw], high[kRaw];
+            Format::template load<W>(slab.row[2 * p] + at, step, last_block, x);
+            Format::template load<W>(slab.row[2 * p + 1] + at, step, last_block, y);
+            for (int i = 0; i < kRaw; ++i) {
+                low[i] = W::low_words(x[i], y[i]);
+                high[i] = W::high_words(x[i], y[i]);
+            }
+            const I c0 = W::pick(both, index0), c1 = W::pick(both, index1);
+            low_sums.add(low, c0, c1);
+            high_sums.add(high, c0, c1);
+            if (p < next_pairs) {
+                for (int64_t i = 0; i < n_lines; ++i) {
+                    ask_for(next.row[2 * p] + next_at + 64 * i);
+                    ask_for(next.row[2 * p + 1] + next_at + 64 * i);
+                }
+            }
+        }
+        const auto put = [&](int plane, I low_even, I low_odd, I high_even, I high_odd) __attribute__((always_inline)) {
+            int32_t* out[L];
+            for (int k = 0; k < L; ++k) out[k] = total_ + Format::base(L, step) + Format::column(L, plane, k);
+            W::store_columns(low_even, low_odd, high_even, high_odd, out);
+        };
+        const auto second = [](I sum, I first) __attribute__((always_inline)) {
+            if (Format::kSecond == Second::as_is) return sum;
+            return W::template sar32<4>(Format::kSecond == Second::plus_first ? W::sub(sum, first) : sum);
+        };
+        put(0, low_sums.even0, low_sums.odd0, high_sums.even0, high_sums.odd0);
+        put(1, second(low_sums.even1, low_sums.even0), second(low_sums.odd1, low_sums.odd0),
+            second(high_sums.even1, high_sums.even0), second(high_sums.odd1, high_sums.odd0));
+    }
+
+    /// Sums of even and odd bytes of both planes.
+    struct Sums {
+        I even0 = W::zero(), odd0 = W::zero(), even1 = W::zero(), odd1 = W::zero();
+        KERNEL_INLINE void add(const I raw[Format::kRaw], I c0, I c1) {
+            const I even = W::set(0x00FF00FF);
+            I first, second;
+            Format::template planes<W>(raw, first, second);
+            even0 = W::dot(even0, W::and_(first, even), c0);
+            odd0 = W::dot(odd0, W::template shr16<8>(first), c0);
+            even1 = W::dot(even1, W::and_(second, even), c1);
+            odd1 = W::dot(odd1, W::template shr16<8>(second), c1);
+        }
+    };
+
+    /// Which group of a step each 32-bit element of a plane belongs to.
+    static I group_index(int plane) {
+        alignas(64) int32_t index[4 * L];
+        for (int i = 0; i < 4 * L; ++i) index[i] = Format::column(L, plane, i / 4) / Format::kGroup;
+        return W::load(index);
+    }
+
+    void finish(float* out) const {
+        for (int64_t g = 0; g < n_groups_; ++g) {
+            const F scale = W::set(scale_[g]), min = W::set(min_sum_[g]);
+            const I zero = W::set(of_zero_[g]);
+            for (int64_t i = g * Format::kGroup; i < (g + 1) * Format::kGroup; i += W::kFloats) {
+                const F total = W::to_float(W::sub(W::load(total_ + i), zero));
+                const F y = W::load(out + i);
+                W::store(out + i, Format::kHasMin ? W::add(y, W::fma(scale, total, min)) : W::fma(scale, total, y));
+            }
+        }
+    }
+
+    int64_t n_groups_ = 0, stride_ = 0;  ///< groups of the tile, and rounded up to whole eights
+    alignas(64) float coef_[8 * (kAxpySlab + 1)];    ///< [row][8]
+    alignas(64) int32_t both_[kTileCoefs / 2 + 16];  ///< [pair][stride_] two whole coefficients
+    alignas(64) float scale_[kMaxGroups], min_sum_[kMaxGroups];
+    alignas(64) int32_t of_zero_[kMaxGroups];        ///< what the zero of the codes adds to every column
+    alignas(64) int32_t total_[kTileColumns + kStep];
+};
+
+template <class W>
+void add_slab_axpys(Ops& ops) {
+    const auto set = [&ops](DType type, AxpyFn fn) { ops.axpy[static_cast<size_t>(type)] = fn; };
+    set(DType::Q4_0, SlabSum<W, SlabQ4_0>::run);
+    set(DType::Q4_1, SlabSum<W, SlabQ4_1>::run);
+    set(DType::Q5_0, SlabSum<W, SlabQ5_0>::run);
+    set(DType::Q5_1, SlabSum<W, SlabQ5_1>::run);
+    set(DType::Q8_0, SlabSum<W, SlabQ8_0>::run);
+    set(DType::Q2_K, SlabSum<W, SlabQ2_K>::run);
+    set(DType::Q3_K, SlabSum<W, SlabQ3_K>::run);
+    set(DType::Q4_K, SlabSum<W, SlabQ4_K>::run);
+    set(DType::Q5_K, SlabSum<W, SlabQ5_K>::run);
+    set(DType::Q6_K, SlabSum<W, SlabQ6_K>::run);
+    set(DType::IQ4_NL, SlabSum<W, SlabIQ4_NL>::run);
+    set(DType::IQ4_XS, SlabSum<W, SlabIQ4_XS>::run);
+    set(DType::MXFP4, SlabSum<W, SlabMXFP4>::run);
+    set(DType::TQ1_0, SlabSum<W, SlabTQ1_0>::run);
+    set(DType::TQ2_0, SlabSum<W, SlabTQ2_0>::run);
+}
+
+}  // namespace
+}  // namespace powerinfer::kernels
