@@ -56,8 +56,9 @@ class Row:
     at_most: bool = False
     real: str = ""             # a published model instead
 
-    def models(self, quick):
-        return (self.real or self.shape, min(self.layers, self.quick_layers) if quick else self.layers, self.type)
+    def models(self, limit):
+        """What its files have in common; `limit` is the most layers that are wanted, or None."""
+        return (self.real or self.shape, min(self.layers, self.quick_layers, limit) if limit else self.layers, self.type)
 
 
 def rows():
@@ -151,7 +152,7 @@ class Comparison:
 
     def file(self, row, predictor=""):
         """The ordinary GGUF file of a row, or that with predictors; made when first asked for."""
-        shape, layers, type = row.models(self.args.quick)
+        shape, layers, type = row.models(self.args.layers)
         if row.real:
             return row.real
         key = (shape, layers, type, predictor)
@@ -217,7 +218,7 @@ class Comparison:
         return self.ours.bench(model, *words, "--no-bandwidth", "--no-warmup", repetitions=1)[0]["hash"]
 
     def n_gen(self, row):
-        return 64 if row.real else 16 if row.models(self.args.quick)[1] > 8 else 32
+        return 64 if row.real else 16 if row.models(self.args.layers)[1] > 8 else 32
 
     def words(self, row):
         return ["-p", row.n, "-n", 0] if row.n else ["-p", 0, "-n", self.n_gen(row), "-d", 8]
@@ -263,7 +264,7 @@ class Comparison:
 
     def operations(self, row, n, one):
         """Of n tokens in one pass; logits of one token."""
-        shape, layers, _ = row.models(self.args.quick)
+        shape, layers, _ = row.models(self.args.layers)
         if row.real:
             return 2.0 * one["model_n_params"] * n  # about: its embedding is its output matrix
         selected, active = one["selected_share"], one["active_share"]
@@ -325,7 +326,7 @@ class Comparison:
         r = Result()
         for one in (before, deep, after):
             r.bandwidth.append(one["read_gb_per_s"] * 1e9)
-        shape, layers, _ = row.models(self.args.quick)
+        shape, layers, _ = row.models(self.args.layers)
         kv_bytes = (4096 - 128) * layers * 2 * SHAPES[shape][2] * BYTES_PER_WEIGHT[row.kv]
         r.ours_s, r.peer_s = seconds(deep), seconds(before) + seconds(after)
         read_s = kv_bytes / median(r.bandwidth)
@@ -367,8 +368,8 @@ def number(row, value):
     return f"{value:.2f}{'' if row.at_most else 'x'}"
 
 
-def line(row, r, quick):
-    _, layers, _ = row.models(quick)
+def line(row, r, limit):
+    _, layers, _ = row.models(limit)
     case = row.case + ("" if row.real else f", {layers} layers")
     if not r.ours_s:
         return {"case": case, "met": r.note}
@@ -398,12 +399,12 @@ def find_real(name):
     return next((os.path.join(folder, f) for f in files if f.startswith(name) and f.endswith("Q4_1.gguf")), None)
 
 
-def disk_need(chosen, quick):
+def disk_need(chosen, limit):
     """Bytes of the largest set of files that lie there at the same time."""
     sets = {}
     for row in chosen:
         if not row.real:
-            key = row.models(quick)
+            key = row.models(limit)
             sets.setdefault(key, set()).update({(*key, ""), (*key, row.predictor)})
     return max((sum(model_bytes(*f) for f in files) for files in sets.values()), default=0)
 
@@ -414,23 +415,29 @@ def arguments():
     p.add_argument("--only", metavar="REGEX", default="", help="rows whose name matches")
     p.add_argument("--list", action="store_true", help="print the names of the rows")
     p.add_argument("--json", metavar="FILE", help="write every sample there")
+    p.add_argument("--layers", type=int, metavar="N", help="at most N layers of each model; --quick means 8")
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--tmp", metavar="FOLDER", default=None, help="where the models lie meanwhile")
     p.add_argument("--no-tune", action="store_true", help="the peer's usual settings, without trying others")
     p.add_argument("--program", default="build/bin/powerinfer", help=argparse.SUPPRESS)
-    return p.parse_args()
+    args = p.parse_args()
+    if args.threads < 2 or (args.layers or 1) < 1:
+        p.error("--threads must be at least 2 and --layers at least 1")
+    if args.quick:
+        args.layers = min(args.layers or 8, 8)
+    return args
 
 
 def compare(args, chosen, folder, children, version):
     c = Comparison(args, folder, children)
-    need, free = disk_need(chosen, args.quick), shutil.disk_usage(folder).free
+    need, free = disk_need(chosen, args.layers), shutil.disk_usage(folder).free
     if need * 1.02 + 1e8 > free:
         raise Failed(f"the models need {gb(need)} in {folder}, where {gb(free)} are free; --tmp names another folder")
     c.say(f"{len(chosen)} rows, models in {folder}, at most {gb(need)} at a time")
     done, skipped = {}, {}
     while pending := [r for r in chosen if r.name not in done]:
-        group = pending[0].models(args.quick)
-        for row in [r for r in pending if r.models(args.quick) == group]:
+        group = pending[0].models(args.layers)
+        for row in [r for r in pending if r.models(args.layers) == group]:
             if row.real:
                 path = find_real(row.real)
                 if not path:
@@ -443,7 +450,7 @@ def compare(args, chosen, folder, children, version):
             r.busy = max(r.busy, before, c.busy_with_others())
             c.say(f"{row.name}: {number(row, r.value) if r.ours_s else '-'} {r.note}")
         c.forget_models()
-    lines = [line(r, done[r.name], args.quick) for r in chosen]
+    lines = [line(r, done[r.name], args.layers) for r in chosen]
     print(f"powerinfer {c.ours.run('--version').splitlines()[0].removeprefix('version: ')}, kernels {c.isa}, "
           f"{args.threads} threads, {platform.machine()}\n"
           f"llama.cpp of xllamacpp {version}, {args.threads} threads; {c.peer_info.get('info', '-')} "
@@ -483,8 +490,6 @@ def main():
         version = importlib.metadata.version("xllamacpp")
     except importlib.metadata.PackageNotFoundError:
         return "The comparison needs the llama.cpp of the Python package xllamacpp: python3 -m pip install xllamacpp"
-    if args.threads < 2:
-        return "--threads must be at least 2"
     folder, children = tempfile.mkdtemp(prefix="powerinfer-compare-", dir=args.tmp), Children()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.default_int_handler)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compares this engine with llama.cpp on this machine, in pairs measured in turn, and prints one table.
-# usage: bench/compare.sh [--quick] [--only REGEX] [--list] [--json FILE] [--threads N] [--tmp FOLDER] [--no-tune]
+# usage: bench/compare.sh [--quick] [--only REGEX] [--list] [--json FILE] [--layers N] [--threads N]
+#        [--tmp FOLDER] [--no-tune]
 #   --quick        at most 20 minutes on two quiet cores: 8 layers of each model instead of up to 32
 #   --only REGEX   rows whose name matches; --list prints the names
 #   --json FILE    every sample behind the table
