@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/aligned.h"
 #include "base/half.h"
 #include "base/thread_pool.h"
 #include "kernels/ops.h"
@@ -26,16 +27,16 @@ constexpr size_t kReadBytes = size_t{2} << 30;
 
 /// Memory that all benchmarks share: random bytes whose pairs are all sensible f16, f32 upper halves and
 /// block scales.
-const std::vector<uint8_t>& memory(size_t bytes) {
-    static std::vector<uint8_t> all;
+const AlignedBuffer& memory(size_t bytes) {
+    static AlignedBuffer all;  // in huge pages, as weights are that were re-laid
     if (all.size() < bytes) {
-        all.resize(bytes);
+        all = AlignedBuffer(bytes);
         std::mt19937 random(1);
         std::vector<uint8_t> pattern(1 << 16);
         for (size_t i = 0; i < pattern.size(); ++i)
             pattern[i] = static_cast<uint8_t>((random() & 0xBB) | (i % 2 ? 0x20 : 0));
         for (size_t at = 0; at < bytes; at += pattern.size())
-            std::memcpy(&all[at], pattern.data(), std::min(pattern.size(), bytes - at));
+            std::memcpy(all.data() + at, pattern.data(), std::min(pattern.size(), bytes - at));
     }
     return all;
 }
@@ -102,24 +103,29 @@ void BM_ReadBandwidth(benchmark::State& state, const Ops& ops, int n_threads) {
     rates(state, static_cast<double>(m.n_rows) * static_cast<double>(m.row_stride), 0);
 }
 
+DotFn dot_of(const Ops& ops, DType type, bool interleaved) {
+    return (interleaved ? ops.dot_interleaved : ops.dot)[static_cast<size_t>(type)];
+}
+
 /// One token against a matrix that does not fit the caches.
-void BM_Decode(benchmark::State& state, const Ops& ops, DType type, int n_threads) {
+void BM_Decode(benchmark::State& state, const Ops& ops, DType type, bool interleaved, int n_threads) {
+    const DotFn dot = dot_of(ops, type, interleaved);
     const Matrix m(type, 1, kWeightBytes, ops);
     std::vector<float> out(static_cast<size_t>(m.n_rows));
     for (auto _ : state) {
-        pool(n_threads).for_each(m.n_rows, 256, [&](int64_t begin, int64_t end) {
-            ops.dot[static_cast<size_t>(type)](m.args(begin, end, out.data() + begin));
-        });
+        pool(n_threads).for_each(
+            m.n_rows, 256, [&](int64_t begin, int64_t end) { dot(m.args(begin, end, out.data() + begin)); });
     }
     const auto bytes = static_cast<double>(m.n_rows) * static_cast<double>(m.row_stride);
     rates(state, bytes, 2.0 * static_cast<double>(m.n_rows) * kColumns);
 }
 
 /// The same with rows that stay in the second-level cache: what the arithmetic alone allows.
-void BM_DecodeCached(benchmark::State& state, const Ops& ops, DType type) {
+void BM_DecodeCached(benchmark::State& state, const Ops& ops, DType type, bool interleaved) {
+    const DotFn dot = dot_of(ops, type, interleaved);
     const Matrix m(type, 1, size_t{400} << 10, ops);
     std::vector<float> out(static_cast<size_t>(m.n_rows));
-    for (auto _ : state) ops.dot[static_cast<size_t>(type)](m.args(0, m.n_rows, out.data()));
+    for (auto _ : state) dot(m.args(0, m.n_rows, out.data()));
     const auto bytes = static_cast<double>(m.n_rows) * static_cast<double>(m.row_stride);
     rates(state, bytes, 2.0 * static_cast<double>(m.n_rows) * kColumns);
 }
@@ -170,21 +176,23 @@ void BM_AxpySparse(benchmark::State& state, const Ops& ops, DType type, int n_th
           2.0 * static_cast<double>(n) * kColumns);
 }
 
-/// 512 tokens against a matrix of 1024 rows.
-void BM_Prompt(benchmark::State& state, const Ops& ops, DType type, int n_threads) {
-    constexpr int64_t kTokens = 512, kRows = 1024;
-    Matrix m(type, kTokens, kWeightBytes, ops);
-    std::vector<float> out(kTokens * kRows);
+/// Several tokens (a batch of 4, a prompt of 512) against a matrix of 1024 rows.
+void BM_Tokens(benchmark::State& state, const Ops& ops, DType type, bool interleaved, int64_t n_tokens,
+               int n_threads) {
+    constexpr int64_t kRows = 1024;
+    const DotFn dot = dot_of(ops, type, interleaved);
+    Matrix m(type, n_tokens, kWeightBytes, ops);
+    std::vector<float> out(static_cast<size_t>(n_tokens * kRows));
     for (auto _ : state) {
         pool(n_threads).for_each(kRows, 64, [&](int64_t begin, int64_t end) {
             DotArgs a = m.args(begin, end, out.data() + begin);
-            a.n_tokens = kTokens;
+            a.n_tokens = n_tokens;
             a.out_stride = kRows;
-            ops.dot[static_cast<size_t>(type)](a);
+            dot(a);
         });
     }
     rates(state, static_cast<double>(kRows) * static_cast<double>(m.row_stride),
-          2.0 * kRows * kTokens * kColumns);
+          2.0 * kRows * static_cast<double>(n_tokens) * kColumns);
 }
 
 /// One KV head of 128 with 4 query heads over 4096 cached positions.
@@ -231,16 +239,27 @@ const bool kRegistered = [] {
         for (size_t id = 0; id < kDTypeIdEnd; ++id) {
             if (!table.dot[id]) continue;
             const auto type = static_cast<DType>(id);
-            add(fmt::format("decode_cached/{}/{}", info(type).name, isa),
-                [=, &table](benchmark::State& s) { BM_DecodeCached(s, table, type); });
+            for (const bool strips : {false, true}) {
+                if (!dot_of(table, type, strips)) continue;
+                const std::string kind = strips ? "_strips" : "";
+                add(fmt::format("decode_cached{}/{}/{}", kind, info(type).name, isa),
+                    [=, &table](benchmark::State& s) { BM_DecodeCached(s, table, type, strips); });
+                for (const int n : threads) {
+                    const std::string suffix = fmt::format("{}/{}/{}/{}", kind, info(type).name, isa, n);
+                    add("decode" + suffix,
+                        [=, &table](benchmark::State& s) { BM_Decode(s, table, type, strips, n); });
+                    for (const int tokens : {4, 512})
+                        add(fmt::format("tokens_{}{}", tokens, suffix), [=, &table](benchmark::State& s) {
+                            BM_Tokens(s, table, type, strips, tokens, n);
+                        });
+                }
+            }
             for (const int n : threads) {
                 const std::string suffix = fmt::format("/{}/{}/{}", info(type).name, isa, n);
-                add("decode" + suffix, [=, &table](benchmark::State& s) { BM_Decode(s, table, type, n); });
                 add("decode_sparse" + suffix,
                     [=, &table](benchmark::State& s) { BM_DecodeSparse(s, table, type, n); });
                 add("axpy_sparse" + suffix,
                     [=, &table](benchmark::State& s) { BM_AxpySparse(s, table, type, n); });
-                add("prompt" + suffix, [=, &table](benchmark::State& s) { BM_Prompt(s, table, type, n); });
             }
         }
     }

@@ -118,6 +118,7 @@ struct SessionOptions {
     int n_threads_batch = 0;        ///< for prompts; 0: n_threads
     std::string sparsity = "auto";  ///< "off", "exact", "predict", "auto"
     std::string kv_type = "f16";    ///< "f16" or "f32"
+    bool repack = true;             ///< copy weights into the order that is fastest to read, where memory allows
     std::string isa;                ///< one of Capabilities::isas; empty: the best
     LogSink log = {};               ///< used by the constructor only
     Progress progress = {};         ///< used by the constructor only; returning false throws Error{cancelled}

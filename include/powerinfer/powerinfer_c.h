@@ -204,6 +204,7 @@ typedef struct powerinfer_session_options {
     int32_t n_threads_batch; /* for prompts; 0: n_threads */
     const char* sparsity;    /* "off", "exact", "predict", "auto"; NULL: "auto" */
     const char* kv_type;     /* "f16" or "f32"; NULL: "f16" */
+    int32_t repack;          /* not 0: weights are copied into the order that is fastest to read, where memory allows */
     const char* isa;         /* one of powerinfer_isa(); NULL: the best */
     powerinfer_log_callback log; /* these four are used during powerinfer_session_new() only */
     void* log_user_data;

@@ -22,6 +22,7 @@ SessionOptions session_options(const powerinfer_session_options* given) {
     o.n_threads_batch = given->n_threads_batch;
     o.sparsity = text_or(given->sparsity, o.sparsity);
     o.kv_type = text_or(given->kv_type, o.kv_type);
+    o.repack = given->repack != 0;
     o.isa = text_or(given->isa, o.isa);
     o.log = log_sink(given->log, given->log_user_data);
     o.progress = progress(given->progress, given->progress_user_data);
@@ -75,6 +76,7 @@ void powerinfer_session_options_default(powerinfer_session_options* options, siz
     powerinfer_session_options c = {};
     c.n_seq = 1;
     c.n_batch = 512;
+    c.repack = 1;
     write_default(c, options, struct_size);
 }
 

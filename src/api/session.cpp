@@ -3,6 +3,7 @@
 
 #include "api/handles.h"
 #include "base/dtype.h"
+#include "base/memory.h"
 #include "sparsity/mode.h"
 
 namespace powerinfer {
@@ -34,6 +35,7 @@ plan::Budget budget(const SessionOptions& options, const model::ModelSpec& spec)
     const int64_t n_ctx = options.n_ctx > 0 ? options.n_ctx : spec.n_ctx_train;
     b.n_batch = static_cast<int>(std::clamp<int64_t>(n_ctx * options.n_seq, 1, options.n_batch));
     b.kv_type = *kv_type;
+    b.repack_bytes = options.repack ? available_memory() / 10 * 9 : 0;
     b.mode = sparsity::mode_from_name(options.sparsity);
     return b;
 }

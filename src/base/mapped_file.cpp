@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -52,6 +53,13 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     return *this;
+}
+
+void MappedFile::release(const void* begin, size_t n) const {
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const auto first = (reinterpret_cast<uintptr_t>(begin) + page - 1) / page * page;
+    const auto last = (reinterpret_cast<uintptr_t>(begin) + n) / page * page;
+    if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
 }
 
 bool MappedFile::lock() const {

@@ -20,6 +20,9 @@ class MappedFile {
     const std::string& path() const { return path_; }
     std::span<const uint8_t> bytes() const { return {data_, size_}; }
 
+    /// Lets go of the whole pages within [begin, begin + n), which must lie in the mapping: they stop counting as this
+    /// process's memory and are read again if they are touched again.
+    void release(const void* begin, size_t n) const;
     /// Pins all pages in memory. Returns false, with errno set, where the system refuses.
     bool lock() const;
 

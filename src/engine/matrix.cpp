@@ -23,21 +23,22 @@ constexpr int64_t kTokenBlock = 64;
 
 int64_t grain_of(const Matrix& m) {
     const int64_t rows = kPieceBytes / static_cast<int64_t>(m.row_stride);
-    return std::clamp<int64_t>(rows / 8 * 8, 8, 512);
+    return std::clamp<int64_t>(rows / kernels::kRowGroup * kernels::kRowGroup, kernels::kRowGroup, 512);
 }
 
 }  // namespace
 
-Matrix::Matrix(const TensorView& view, const kernels::Ops& ops, const TensorView& bias_view) {
+Matrix::Matrix(const TensorView& view, const kernels::Ops& ops, const TensorView& bias_view, bool rows_interleaved) {
     if (!view) return;
     const auto id = static_cast<size_t>(view.type);
-    dot = ops.dot[id];
+    dot = rows_interleaved ? ops.dot_interleaved[id] : ops.dot[id];
     axpy = ops.axpy[id];
     if (dot == nullptr || axpy == nullptr)
         fail(ErrorKind::unsupported, "weights of type {} cannot be computed with, expected a weight format",
              info(view.type).name);
     data = static_cast<const uint8_t*>(view.data);
     type = view.type;
+    interleaved = rows_interleaved;
     n_in = view.ne[0];
     n_out = view.ne[1];
     row_stride = view.row_bytes();

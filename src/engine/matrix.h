@@ -17,6 +17,7 @@ struct Matrix {
     const uint8_t* data = nullptr;
     DType type = DType::F32;
     int64_t n_in = 0, n_out = 0;
+    bool interleaved = false;  ///< by 16 rows: products of whole strips only, no row lists and no axpy
     size_t row_stride = 0;  ///< bytes
     quant::ActivationEncoding encoding = quant::ActivationEncoding::f32;
     kernels::DotFn dot = nullptr;
@@ -25,7 +26,7 @@ struct Matrix {
 
     Matrix() = default;
     /// Throws Error{unsupported} naming the type when the format has no kernels. An empty view gives an empty matrix.
-    Matrix(const TensorView& view, const kernels::Ops& ops, const TensorView& bias_view = {});
+    Matrix(const TensorView& view, const kernels::Ops& ops, const TensorView& bias_view = {}, bool rows_interleaved = false);
     explicit operator bool() const { return data != nullptr; }
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/half.h"
 #include "quant/coded.h"
+#include "quant/interleave.h"
 
 namespace powerinfer::engine {
 namespace {
@@ -31,6 +32,28 @@ size_t round_up(int64_t n, int64_t multiple) {
 
 bool is_plain(DType type) {
     return type == DType::F32 || type == DType::F16 || type == DType::BF16;
+}
+
+TensorView interleave(const TensorView& view, AlignedBuffer& memory, ThreadPool& pool) {
+    const int64_t n = view.ne[0], n_rows = view.ne[1];
+    memory = AlignedBuffer(quant::interleaved_bytes(view.type, n, n_rows));
+    pool.for_each((n_rows + quant::kInterleavedRows - 1) / quant::kInterleavedRows, 4, [&](int64_t begin, int64_t end) {
+        for (int64_t strip = begin; strip < end; ++strip) {
+            const int64_t row = strip * quant::kInterleavedRows;
+            quant::interleave(view.type, view.row(row), view.row_bytes(), std::min(quant::kInterleavedRows, n_rows - row), n,
+                              memory.data() + static_cast<size_t>(row) * view.row_bytes());
+        }
+    });
+    return {memory.data(), view.type, view.ne};
+}
+
+TensorView copy(const TensorView& view, AlignedBuffer& memory, ThreadPool& pool) {
+    memory = AlignedBuffer(view.n_bytes());
+    pool.for_each(view.ne[1], 64, [&](int64_t begin, int64_t end) {
+        std::memcpy(memory.data() + static_cast<size_t>(begin) * view.row_bytes(), view.row(begin),
+                    static_cast<size_t>(end - begin) * view.row_bytes());
+    });
+    return {memory.data(), view.type, view.ne};
 }
 
 TensorView transpose(const TensorView& down, AlignedBuffer& memory, ThreadPool& pool) {

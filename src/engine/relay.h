@@ -12,6 +12,12 @@ namespace powerinfer::engine {
 /// True for F32, F16 and BF16: re-laying is a transposition.
 bool is_plain(DType type);
 
+/// The same rows, interleaved by 16 (quant/interleave.h), of a block type.
+TensorView interleave(const TensorView& view, AlignedBuffer& memory, ThreadPool& pool);
+
+/// The same rows in memory of our own, which lies in huge pages.
+TensorView copy(const TensorView& view, AlignedBuffer& memory, ThreadPool& pool);
+
 /// {n_embd, n_ff} from {n_ff, n_embd}, of a plain type. `memory` will own the numbers.
 TensorView transpose(const TensorView& down, AlignedBuffer& memory, ThreadPool& pool);
 

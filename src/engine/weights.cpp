@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/relay.h"
+#include "quant/interleave.h"
 
 namespace powerinfer::engine {
 namespace {
@@ -19,47 +20,92 @@ uint64_t Weights::relaid_bytes() const {
     return sum;
 }
 
+namespace {
+
+/// Puts matrices where they will be read from.
+class Preparer {
+  public:
+    Preparer(const model::Model& model, const kernels::Ops& ops, ThreadPool& pool, std::vector<AlignedBuffer>& memory)
+        : file_(*model.file), ops_(ops), pool_(pool), memory_(memory) {}
+
+    /// All rows are read together.
+    Matrix dense(const TensorView& view, bool repack, const TensorView& bias = {}) {
+        if (!view || !repack) return Matrix(view, ops_, bias);
+        if (!quant::can_interleave(view.type)) return by_row(view, repack, bias);
+        const TensorView strips = interleave(view, memory_.emplace_back(), pool_);
+        file_.release(view);
+        return Matrix(strips, ops_, bias, true);
+    }
+    /// Single rows are read.
+    Matrix by_row(const TensorView& view, bool repack, const TensorView& bias = {}) {
+        if (!view || !repack) return Matrix(view, ops_, bias);
+        const TensorView rows = copy(view, memory_.emplace_back(), pool_);
+        file_.release(view);
+        return Matrix(rows, ops_, bias);
+    }
+    /// The down projection of an ordinary file, by neuron.
+    void relay_down(const TensorView& down, FfnWeights& ffn) {
+        AlignedBuffer& memory = memory_.emplace_back();
+        if (is_plain(down.type)) {
+            ffn.down_t = Matrix(transpose(down, memory, pool_), ops_);
+        } else {
+            ffn.grouped = group_by_neuron(down, memory, pool_);
+            ffn.grouped_encoding = quant::format(down.type).activation;
+        }
+        file_.release(down);
+    }
+
+  private:
+    const formats::GgufFile& file_;
+    const kernels::Ops& ops_;
+    ThreadPool& pool_;
+    std::vector<AlignedBuffer>& memory_;
+};
+
+}  // namespace
+
 Weights prepare_weights(const model::Model& model, const plan::Plan& plan, const kernels::Ops& ops, ThreadPool& pool,
                         const LogSink& log, const Progress& progress) {
     const model::ModelTensors& tensors = model.tensors;
+    const auto n_layers = tensors.layers.size();
     Weights w;
+    Preparer prepare(model, ops, pool, w.relaid);
     w.token_embd = tensors.token_embd;
     w.output_norm = floats(tensors.output_norm);
-    w.output = Matrix(tensors.output, ops);
-    const auto n_layers = tensors.layers.size();
     for (size_t i = 0; i < n_layers; ++i) {
         const model::LayerTensors& t = tensors.layers[i];
+        const plan::LayerPlan& how = plan.layers[i];
+        if (how.repack || how.relay_down)
+            report(progress, static_cast<double>(i) / static_cast<double>(n_layers + 1), "re-laying the weights");
         LayerWeights layer;
         layer.attn_norm = floats(t.attn_norm);
         layer.ffn_norm = floats(t.ffn_norm);
-        layer.q = Matrix(t.attn_q, ops, t.attn_q_bias);
-        layer.k = Matrix(t.attn_k, ops, t.attn_k_bias);
-        layer.v = Matrix(t.attn_v, ops, t.attn_v_bias);
-        layer.attn_output = Matrix(t.attn_output, ops, t.attn_output_bias);
-        layer.ffn.gate = Matrix(t.ffn_gate, ops, t.ffn_gate_bias);
-        layer.ffn.up = Matrix(t.ffn_up, ops, t.ffn_up_bias);
+        layer.q = prepare.dense(t.attn_q, how.repack, t.attn_q_bias);
+        layer.k = prepare.dense(t.attn_k, how.repack, t.attn_k_bias);
+        layer.v = prepare.dense(t.attn_v, how.repack, t.attn_v_bias);
+        layer.attn_output = prepare.dense(t.attn_output, how.repack, t.attn_output_bias);
+        layer.ffn.gate = how.mode == sparsity::Mode::predict ? prepare.by_row(t.ffn_gate, how.repack, t.ffn_gate_bias)
+                                                             : prepare.dense(t.ffn_gate, how.repack, t.ffn_gate_bias);
+        layer.ffn.up = how.mode == sparsity::Mode::off ? prepare.dense(t.ffn_up, how.repack, t.ffn_up_bias)
+                                                       : prepare.by_row(t.ffn_up, how.repack, t.ffn_up_bias);
         layer.ffn.down_bias = floats(t.ffn_down_bias);
-        layer.ffn.fc1 = Matrix(t.fc1, ops);
-        layer.ffn.fc2 = Matrix(t.fc2, ops);
-        if (t.fc1) w.max_rank = std::max(w.max_rank, t.fc1.ne[1]);
-        if (plan.layers[i].relay_down) {
-            report(progress, static_cast<double>(i) / static_cast<double>(n_layers), "re-laying the down projections by neuron");
-            AlignedBuffer& memory = w.relaid.emplace_back();
-            if (is_plain(t.ffn_down.type)) {
-                layer.ffn.down_t = Matrix(transpose(t.ffn_down, memory, pool), ops);
-            } else {
-                layer.ffn.grouped = group_by_neuron(t.ffn_down, memory, pool);
-                layer.ffn.grouped_encoding = quant::format(t.ffn_down.type).activation;
-            }
+        if (how.mode == sparsity::Mode::predict) {
+            layer.ffn.fc1 = prepare.dense(t.fc1, how.repack);
+            layer.ffn.fc2 = prepare.dense(t.fc2, how.repack);
+            w.max_rank = std::max(w.max_rank, t.fc1.ne[1]);
+        }
+        if (how.relay_down) {
+            prepare.relay_down(t.ffn_down, layer.ffn);
         } else {
-            layer.ffn.down = Matrix(t.ffn_down, ops);
-            layer.ffn.down_t = Matrix(t.ffn_down_t, ops);
+            layer.ffn.down = prepare.dense(t.ffn_down, how.repack);
+            layer.ffn.down_t = prepare.by_row(t.ffn_down_t, how.repack);
         }
         w.layers.push_back(std::move(layer));
     }
+    w.output = prepare.dense(tensors.output, plan.repack_output);
     if (!w.relaid.empty())
-        powerinfer::log(log, LogLevel::info, "re-laid the down projections of {} layers by neuron: {:.1f} MiB",
-                        w.relaid.size(), static_cast<double>(w.relaid_bytes()) / (1 << 20));
+        powerinfer::log(log, LogLevel::info, "re-laid {:.1f} MiB of weights in memory",
+                        static_cast<double>(w.relaid_bytes()) / (1 << 20));
     return w;
 }
 

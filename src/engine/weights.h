@@ -25,7 +25,7 @@ struct Weights {
     const float* output_norm;  // [n_embd]
     Matrix output;
     std::vector<LayerWeights> layers;
-    std::vector<AlignedBuffer> relaid;  // owned memory behind some down_t matrices
+    std::vector<AlignedBuffer> relaid;  // owned memory behind matrices that do not lie in the file
     int64_t max_rank = 0;
 
     uint64_t relaid_bytes() const;

@@ -113,6 +113,8 @@ class GgufFile {
     const std::vector<GgufTensor>& tensors() const { return tensors_; }
     const GgufTensor* find_tensor(std::string_view name) const;
 
+    /// Lets go of the memory behind a tensor's bytes, which come back from the file when they are read again.
+    void release(const TensorView& view) const;
     /// The mapped parts, for read-ahead and locking. Empty for parse().
     const std::vector<MappedFile>& parts() const { return parts_; }
 

@@ -23,6 +23,14 @@ GgufFile GgufFile::parse(std::span<const uint8_t> image, const std::string& labe
     return GgufParser(image, label).run();
 }
 
+void GgufFile::release(const TensorView& view) const {
+    const auto* begin = static_cast<const uint8_t*>(view.data);
+    for (const MappedFile& part : parts_) {
+        const std::span<const uint8_t> all = part.bytes();
+        if (begin >= all.data() && begin < all.data() + all.size()) part.release(begin, view.n_bytes());
+    }
+}
+
 uint64_t GgufFile::n_bytes() const {
     if (parts_.empty()) return image_bytes_;
     uint64_t n = 0;

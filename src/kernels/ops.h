@@ -128,6 +128,9 @@ enum class GateActivation { silu, relu, relu_squared, gelu, gelu_quick, drelu };
 struct Ops {
     std::string_view isa;  ///< "scalar", "avx2", "avx512", "neon"
     DotFn dot[kDTypeIdEnd] = {};
+    /// The same for rows interleaved by 16 (quant/interleave.h): `weights` is where the first row's strip begins, row_stride
+    /// the bytes of a row before it was interleaved, and there is no row list. Gives the bits that `dot` gives.
+    DotFn dot_interleaved[kDTypeIdEnd] = {};
     AxpyFn axpy[kDTypeIdEnd] = {};
     GroupedFn grouped_axpy = nullptr;
     void (*encode)(quant::ActivationEncoding, const float* x, void* dst, int64_t n) = nullptr;

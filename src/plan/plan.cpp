@@ -47,6 +47,26 @@ uint64_t scratch_bytes(const model::ModelSpec& spec, const Budget& budget) {
     return tokens * width * sizeof(float) + static_cast<uint64_t>(spec.n_vocab) * sizeof(float);
 }
 
+/// Decides which layers are repacked: in order, while they fit beside what is needed anyway.
+void repack(const model::Model& model, const Budget& budget, Plan& plan) {
+    const uint64_t needed = plan.relaid_bytes + plan.kv_bytes + plan.scratch_bytes;
+    const auto fits = [&](uint64_t bytes) {
+        if (needed + plan.repacked_bytes + bytes > budget.repack_bytes) return false;
+        plan.repacked_bytes += bytes;
+        return true;
+    };
+    for (size_t i = 0; i < plan.layers.size(); ++i) {
+        const model::LayerTensors& t = model.tensors.layers[i];
+        uint64_t bytes = 0;
+        for (const TensorView* v : {&t.attn_q, &t.attn_k, &t.attn_v, &t.attn_output, &t.ffn_gate, &t.ffn_up, &t.ffn_down_t})
+            bytes += v->n_bytes();
+        if (!plan.layers[i].relay_down) bytes += t.ffn_down.n_bytes();
+        if (plan.layers[i].mode == Mode::predict) bytes += t.fc1.n_bytes() + t.fc2.n_bytes();
+        plan.layers[i].repack = fits(bytes);
+    }
+    plan.repack_output = fits(model.tensors.output.n_bytes());
+}
+
 }  // namespace
 
 Plan solve(const model::Model& model, const Budget& budget) {
@@ -80,6 +100,7 @@ Plan solve(const model::Model& model, const Budget& budget) {
     plan.kv_bytes = 2 * static_cast<uint64_t>(spec.n_layer) * static_cast<uint64_t>(plan.n_seq) *
                     static_cast<uint64_t>(plan.n_ctx) * row_bytes(plan.kv_type, spec.n_embd_kv());
     plan.scratch_bytes = scratch_bytes(spec, budget);
+    repack(model, budget, plan);
     const uint64_t own = plan.total_bytes() - plan.weight_bytes;
     if (budget.ram_bytes != 0 && own > budget.ram_bytes)
         fail(ErrorKind::out_of_memory,
@@ -91,9 +112,10 @@ Plan solve(const model::Model& model, const Budget& budget) {
 std::string summary(const Plan& plan) {
     const auto mib = [](uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
     return fmt::format(
-        "sparsity {} ({}); weights {:.1f} MiB mapped, {:.1f} MiB re-laid, KV cache {:.1f} MiB ({} positions x {} "
+        "sparsity {} ({}); weights {:.1f} MiB mapped, {:.1f} MiB repacked, {:.1f} MiB re-laid, KV cache {:.1f} MiB ({} positions x {} "
         "sequences, {}), scratch {:.1f} MiB",
-        sparsity::name(plan.mode), plan.mode_reason, mib(plan.weight_bytes), mib(plan.relaid_bytes), mib(plan.kv_bytes),
+        sparsity::name(plan.mode), plan.mode_reason, mib(plan.weight_bytes - plan.repacked_bytes), mib(plan.repacked_bytes),
+        mib(plan.relaid_bytes), mib(plan.kv_bytes),
         plan.n_ctx, plan.n_seq, info(plan.kv_type).name, mib(plan.scratch_bytes));
 }
 

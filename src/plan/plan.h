@@ -19,12 +19,14 @@ struct Budget {
     DType kv_type = DType::F16;  ///< F16 or F32
     sparsity::Mode mode = sparsity::Mode::automatic;
     uint64_t ram_bytes = 0;      ///< memory that may be used beside the mapped file; 0 = not limited
+    uint64_t repack_bytes = 0;   ///< memory for weights re-laid for speed, cache and buffers included; 0 = leave them mapped
 };
 
 /// How one layer's feed-forward runs.
 struct LayerPlan {
     sparsity::Mode mode = sparsity::Mode::off;  ///< never automatic
     bool relay_down = false;  ///< the down projection is re-laid by neuron in memory (ordinary files, exact)
+    bool repack = false;      ///< matrices are copied to memory in the order that is fastest to read
 };
 
 struct Plan {
@@ -32,8 +34,10 @@ struct Plan {
     DType kv_type = DType::F16;
     sparsity::Mode mode = sparsity::Mode::off;  ///< what automatic became
     std::string mode_reason;                    ///< one clause saying why
+    bool repack_output = false;                 ///< LayerPlan::repack of the output matrix
     std::vector<LayerPlan> layers;
     uint64_t weight_bytes = 0, relaid_bytes = 0, kv_bytes = 0, scratch_bytes = 0;
+    uint64_t repacked_bytes = 0;  ///< of weight_bytes, those that move from the mapped file to memory of our own
 
     uint64_t total_bytes() const { return weight_bytes + relaid_bytes + kv_bytes + scratch_bytes; }
 };

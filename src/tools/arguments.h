@@ -22,7 +22,8 @@ struct ModelArgs {
     std::optional<model::Activation> activation;  ///< instead of what the file says
     std::optional<float> threshold;               ///< predictor threshold instead of the file's
     sparsity::Mode sparsity = sparsity::Mode::automatic;
-    bool lock = false;  ///< pin the file's pages in memory
+    bool lock = false;    ///< pin the file's pages in memory
+    bool repack = true;   ///< re-lay weights for speed where memory allows
 };
 
 /// Overrides of the file's rotary embedding; empty = as the file says.
@@ -130,7 +131,7 @@ struct QuantizeArgs {
 struct BenchArgs {
     std::vector<std::string> models;
     std::vector<std::string> synth;  ///< shapes of random models, made for this run only
-    std::vector<int> n_prompt, n_gen, n_depth, n_parallel, n_batch, n_ubatch, n_threads;
+    std::vector<int> n_prompt, n_gen, n_depth, n_parallel, n_batch, n_ubatch, n_threads, repack;
     std::vector<std::pair<int, int>> prompt_gen;
     std::vector<DType> cache_type;
     std::vector<sparsity::Mode> sparsity;

@@ -31,6 +31,7 @@ struct Settings {
     int n_batch, n_ubatch, n_threads;
     DType cache_type;
     sparsity::Mode mode;
+    bool repack;
 };
 
 template <class T>
@@ -60,7 +61,8 @@ std::vector<Settings> settings(const BenchArgs& b) {
             for (const DType type : or_default(b.cache_type, DType::F16))
                 for (const int n_threads : or_default(b.n_threads, read_cpu_info().n_physical))
                     for (const sparsity::Mode mode : or_default(b.sparsity, sparsity::Mode::automatic))
-                        all.push_back({n_batch, n_ubatch, n_threads, type, mode});
+                        for (const int repack : or_default(b.repack, 1))
+                            all.push_back({n_batch, n_ubatch, n_threads, type, mode, repack != 0});
     return all;
 }
 
@@ -193,9 +195,11 @@ std::vector<BenchResult> bench_model(Arguments a, const std::string& path) {
         n_seq = std::max(n_seq, t.n_parallel);
     }
     for (const Settings& s : settings(a.bench)) {
+        a.model.repack = s.repack;
         const plan::Plan plan = plan::solve(
             *model, {.n_ctx = n_ctx, .n_seq = n_seq, .n_batch = std::min(s.n_batch, s.n_ubatch),
-                     .kv_type = s.cache_type, .mode = s.mode});
+                     .kv_type = s.cache_type, .mode = s.mode,
+                     .repack_bytes = repack_allowance(a.model)});
         auto engine = engine::Engine::load(model, plan, {.n_threads = s.n_threads, .isa = a.context.isa}, log);
         for (const Test& t : all_tests) {
             BenchResult r = common;
@@ -204,6 +208,7 @@ std::vector<BenchResult> bench_model(Arguments a, const std::string& path) {
             r.n_threads = s.n_threads;
             r.type_k = r.type_v = s.cache_type == DType::F32 ? "f32" : "f16";
             r.sparsity = sparsity::name(engine.plan().mode);
+            r.repack = s.repack;
             r.isa = engine.isa();
             r.n_prompt = t.n_prompt;
             r.n_gen = t.n_gen;

@@ -63,7 +63,7 @@ Json fields(const BenchResult& r) {
             {"embeddings", false},
             {"no_op_offload", 0},
             {"no_host", false},
-            {"repack", false},
+            {"repack", r.repack},
             {"fit_target", 0},
             {"fit_min_ctx", 0},
             {"n_prompt", r.n_prompt},
@@ -183,6 +183,7 @@ const Column kAlways[] = {
 const Column kSometimes[] = {
     {"n_batch", 7, [](const BenchResult& r) { return fmt::format("{}", r.n_batch); }},
     {"n_ubatch", 8, [](const BenchResult& r) { return fmt::format("{}", r.n_ubatch); }},
+    {"repack", 6, [](const BenchResult& r) { return fmt::format("{}", r.repack ? 1 : 0); }},
     {"type_k", 6, [](const BenchResult& r) { return r.type_k; }},
     {"type_v", 6, [](const BenchResult& r) { return r.type_v; }},
 };

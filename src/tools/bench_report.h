@@ -14,6 +14,7 @@ struct BenchResult {
     std::string type_k, type_v;
     std::string sparsity;  ///< the mode that ran
     std::string isa;
+    bool repack = true;
     int n_prompt = 0, n_gen = 0, n_depth = 0;
     int n_parallel = 1;    ///< sequences decoded at the same time: n_gen steps of so many tokens
     std::string test_time;  ///< UTC, ISO 8601

@@ -101,7 +101,6 @@ std::vector<Option> accepted_options() {
         inert("--no-mmap, --mmap"),
         inert("--direct-io, --no-direct-io"),
         inert("--check-tensors"),
-        inert("--repack, --no-repack").in(kModelCommands),
         inert("--no-host"),
         inert("--swa-full"),
         inert("-lzm, --lazy-mode", "on|off|auto"),

@@ -100,6 +100,7 @@ std::vector<Option> bench_options() {
         integers("-p, --n-prompt", FIELD(bench.n_prompt), 0, "prompt lengths (default: 512)"),
         integers("-n, --n-gen", FIELD(bench.n_gen), 0, "numbers of single tokens (default: 128)"),
         prompt_and_gen(),
+        integers("--repack", FIELD(bench.repack), 0, "0 = weights stay as they lie in the file (default: 1)"),
         integers("-d, --n-depth", FIELD(bench.n_depth), 0, "tokens in the cache beforehand (default: 0)"),
         integers("-npl, --n-parallel", FIELD(bench.n_parallel), 1,
                  "sequences that -n decodes at the same time (default: 1)"),
@@ -133,7 +134,7 @@ std::vector<Option> bench_options() {
     };
     for (std::string_view names : {"-fa, --flash-attn", "-mmp, --mmap", "-embd, --embeddings", "-mmq, --mul-mat-q",
                                    "-nkvo, --no-kv-offload", "-lm, --load-mode", "-lzm, --lazy-mode",
-                                   "-nopo, --no-op-offload", "--no-host", "--repack"})
+                                   "-nopo, --no-op-offload", "--no-host"})
         rows.push_back(inert(names));
     for (Option& o : rows) {
         o.family = "Benchmark";

@@ -91,7 +91,11 @@ std::vector<Option> model_options() {
             .env("LLAMA_ARG_CONTEXT_SHIFT", "LLAMA_ARG_NO_CONTEXT_SHIFT"),
         integer("--keep", "N", FIELD(context.n_keep), -1, kAnyInt,
                 "tokens of the prompt that are never forgotten; -1 = all"),
-        flag("--mlock", "", FIELD(model.lock), "pin the file in memory").env("LLAMA_ARG_MLOCK"),
+        flag("--repack", "-nr, --no-repack", FIELD(model.repack),
+             "copy weights into the order that is fastest to read, where memory allows")
+            .env("LLAMA_ARG_REPACK", "LLAMA_ARG_NO_REPACK"),
+        flag("--mlock", "", FIELD(model.lock), "pin the file in memory; weights then stay as they lie in it")
+            .env("LLAMA_ARG_MLOCK"),
         load_mode(),
         number("--rope-freq-base", "N", FIELD(context.rope.freq_base), 0, kAnyNumber,
                "base of the rotary embedding; 0 = as the file says")

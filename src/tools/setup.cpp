@@ -1,13 +1,12 @@
 #include "tools/setup.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "tools/numbers.h"
 #include "tools/option_rows.h"
 #include "tools/terminal.h"
@@ -32,15 +31,6 @@ void apply_rope(const RopeArgs& args, model::Rope& rope) {
     replace(args.yarn_beta_fast, rope.yarn_beta_fast);
 }
 
-/// Bytes of memory that nobody uses, by the operating system's count; 0 where it does not say.
-uint64_t free_memory() {
-#if defined(_SC_AVPHYS_PAGES)
-    const long pages = ::sysconf(_SC_AVPHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
-    if (pages > 0 && size > 0) return static_cast<uint64_t>(pages) * static_cast<uint64_t>(size);
-#endif
-    return 0;
-}
-
 /// The trained context, halved until its cache takes no more than half of the free memory, but not below 4096.
 int fitting_context(const model::ModelSpec& spec, DType kv_type, const LogSink& log) {
     const auto cache_bytes = [&](int n) {
@@ -48,7 +38,7 @@ int fitting_context(const model::ModelSpec& spec, DType kv_type, const LogSink& 
                powerinfer::row_bytes(kv_type, spec.n_embd_kv());
     };
     int n_ctx = spec.n_ctx_train;
-    const uint64_t available = free_memory();
+    const uint64_t available = available_memory();
     while (available > 0 && n_ctx / 2 >= 4096 && cache_bytes(n_ctx) > available / 2) n_ctx /= 2;
     if (n_ctx != spec.n_ctx_train)
         powerinfer::log(log, LogLevel::info,
@@ -82,6 +72,11 @@ std::shared_ptr<const model::Model> load_model(std::shared_ptr<const formats::Gg
     return model;
 }
 
+uint64_t repack_allowance(const ModelArgs& m) {
+    // Pinned pages of the file cannot be let go of, so a second copy would double them.
+    return m.repack && !m.lock ? available_memory() / 10 * 9 : 0;
+}
+
 plan::Budget budget(const Arguments& a, const model::ModelSpec& spec, const LogSink& log) {
     const ContextArgs& c = a.context;
     if (c.cache_type_k != c.cache_type_v)
@@ -90,6 +85,7 @@ plan::Budget budget(const Arguments& a, const model::ModelSpec& spec, const LogS
     plan::Budget b;
     b.kv_type = c.cache_type_k;
     b.mode = a.model.sparsity;
+    b.repack_bytes = repack_allowance(a.model);
     b.n_batch = std::min(c.n_batch, c.n_ubatch);
     if (!c.n_ctx) b.n_ctx = fitting_context(spec, b.kv_type, log);
     else if (*c.n_ctx > 0) b.n_ctx = std::max(*c.n_ctx, 8);

@@ -22,6 +22,9 @@ std::shared_ptr<const model::Model> load_model(std::shared_ptr<const formats::Gg
 
 /// Memory and context as asked for. A context that nobody asked for is what the model was trained with, or less
 /// where the machine's free memory is short.
+/// Memory that weights re-laid for speed may take: what the machine has to spare, or nothing with --no-repack or --mlock.
+uint64_t repack_allowance(const ModelArgs& m);
+
 plan::Budget budget(const Arguments& a, const model::ModelSpec& spec, const LogSink& log);
 
 engine::EngineOptions engine_options(const ContextArgs& c);

@@ -532,6 +532,7 @@ TEST_F(CApi, DefaultsAreThoseOfCpp) {
     EXPECT_EQ(d.n_ctx, s.n_ctx);
     EXPECT_EQ(d.n_seq, s.n_seq);
     EXPECT_EQ(d.n_batch, s.n_batch);
+    EXPECT_EQ(d.repack != 0, s.repack);
     powerinfer_generate_options g;
     powerinfer_generate_options_default(&g, sizeof g);
     EXPECT_EQ(g.n_predict, GenerateOptions().n_predict);

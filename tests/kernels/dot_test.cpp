@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernel_cases.h"
+#include "quant/interleave.h"
 
 namespace powerinfer::kernels {
 namespace {
@@ -17,10 +18,10 @@ std::string type_name(const testing::TestParamInfo<DType>& param) {
 INSTANTIATE_TEST_SUITE_P(All, Dot, testing::ValuesIn(kWeightTypes), type_name);
 
 /// Results of a whole case; checks that nothing around them is written.
-std::vector<float> run(const Ops& ops, const DotCase& c) {
+std::vector<float> run(const Ops& ops, const DotCase& c, bool interleaved = false) {
     const int64_t stride = c.n_rows + 3;
     std::vector<float> out(static_cast<size_t>(c.n_tokens * stride + 2), kSentinel);
-    ops.dot[id(c.type)](c.args(out.data() + 2, stride));
+    (interleaved ? ops.dot_interleaved : ops.dot)[id(c.type)](c.args(out.data() + 2, stride));
     std::vector<float> result;
     EXPECT_EQ(out[0], kSentinel);
     EXPECT_EQ(out[1], kSentinel);
@@ -71,6 +72,32 @@ TEST_P(Dot, EveryIsaMatchesScalar) {
                 const auto r = static_cast<int64_t>(i) % c.n_rows, t = static_cast<int64_t>(i) / c.n_rows;
                 ASSERT_NEAR(out[i], expected[i], c.bound(r, t))
                     << isa << " n " << n << " row " << r << " token " << t;
+            }
+        }
+    }
+}
+
+TEST_P(Dot, InterleavedRowsGiveTheSameBits) {
+    if (!quant::can_interleave(GetParam())) {
+        for (const auto isa : isas()) EXPECT_EQ(table(isa).dot_interleaved[id(GetParam())], nullptr);
+        return;
+    }
+    Random random(5);
+    for (const int64_t n_tokens : {1, 2, 3, 13}) {
+        for (const int64_t n_rows : {1, 7, 9, 16, 17, 45}) {
+            const DotCase c(random, GetParam(), n_rows, n_tokens, 1280);
+            DotCase strips = c;
+            strips.weights.assign(quant::interleaved_bytes(c.type, c.n, c.n_rows), 0);
+            for (int64_t r = 0; r < n_rows; r += 16) {
+                const auto at = static_cast<size_t>(r) * c.row_stride();
+                quant::interleave(c.type, c.weights.data() + at, c.row_stride(),
+                                  std::min<int64_t>(16, n_rows - r), c.n, strips.weights.data() + at);
+            }
+            for (const auto isa : isas()) {
+                const auto expected = run(table(isa), c), out = run(table(isa), strips, true);
+                for (size_t i = 0; i < out.size(); ++i)
+                    ASSERT_TRUE(same_bits(out[i], expected[i]))
+                        << isa << " rows " << n_rows << " result " << i;
             }
         }
     }

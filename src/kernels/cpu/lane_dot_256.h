@@ -58,51 +58,78 @@ KERNEL_INLINE typename V::F finish_256(typename V::I total, const typename V::I*
     return acc;
 }
 
-/// Multiplies pieces of codes with one token's activations as they come.
-template <class V, class Format>
+/// Multiplies pieces of codes with the activations of T tokens as they come.
+template <class V, class Format, int T>
 struct MultiplyPieces {
     const Scales256<V>& scales;
-    const int8_t* q;
-    typename V::I total = V::set(0);
+    const int8_t* q[T];
+    typename V::I total[T];
 
     template <int n, int first>
     KERNEL_INLINE void operator()(Piece<n, first>, typename V::I* code) {
         for (int i = 0; i < n; ++i) code[i] = V::template prepare<Format::kMaxCode>(code[i]);
         constexpr int kScale = first * 4 / Format::kGroup;
-        if constexpr (n * 4 <= Format::kGroup) {
-            total = V::add(total, V::template dot<Format::kMaxCode, n>(code, q + 4 * first,
-                                                                       scale_256<V, Format, kScale>(scales)));
-        } else {
-            total = V::add(total, V::template dot<Format::kMaxCode, 4>(code, q + 4 * first,
-                                                                       scale_256<V, Format, kScale>(scales)));
-            total =
-                V::add(total, V::template dot<Format::kMaxCode, 4>(code + 4, q + 4 * first + 16,
-                                                                   scale_256<V, Format, kScale + 1>(scales)));
+        constexpr int kDwords = n * 4 <= Format::kGroup ? n : 4;
+        const auto scale = scale_256<V, Format, kScale>(scales);
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t)
+            total[t] =
+                V::add(total[t], V::template dot<Format::kMaxCode, kDwords>(code, q[t] + 4 * first, scale));
+        if constexpr (kDwords < n) {
+            const auto next = scale_256<V, Format, kScale + 1>(scales);
+#pragma GCC unroll 8
+            for (int t = 0; t < T; ++t)
+                total[t] = V::add(
+                    total[t], V::template dot<Format::kMaxCode, 4>(code + 4, q[t] + 4 * first + 16, next));
         }
     }
 };
 
-template <class V, class Format>
-void dot256_one_token(const DotArgs& a, const RowGroup<V>& rows, size_t row_bytes) {
+/// Tokens t0 .. t0 + T - 1 against a group of rows, each block unpacked once and used from the registers.
+template <class V, class Format, int T, class Group>
+void group256(const DotArgs& a, const Group& rows, size_t row_bytes, int64_t t0, int64_t first_row) {
     constexpr size_t kBytes = sizeof(typename Format::Block);
     const quant::Q8Parts parts = quant::q8_parts(quant::ActivationEncoding::q8_256, a.n);
-    const uint8_t* act = act_of(a, 0);
-    const auto* q = reinterpret_cast<const int8_t*>(act);
-    const auto* d = reinterpret_cast<const float*>(act + parts.d);
-    const auto* sums = reinterpret_cast<const int16_t*>(act + parts.sum);
-    auto acc = V::zero();
+    const uint8_t* act[T];
+    typename V::F acc[Group::kParts][T];
+    for (int t = 0; t < T; ++t) {
+        act[t] = act_of(a, t0 + t);
+        for (int p = 0; p < Group::kParts; ++p) acc[p][t] = V::zero();
+    }
     for (int64_t b = 0; b < a.n / 256; ++b) {
         const size_t at = static_cast<size_t>(b) * kBytes;
-        for (size_t line = 0; line < kBytes; line += 64) rows.prefetch(at + line, row_bytes);
-        Scales256<V> scales;
-        Format::template scales<V>(rows.row, at, scales);
-        MultiplyPieces<V, Format> multiply{scales, q + 256 * b};
-        Format::template codes<V>(rows.row, at, multiply);
-        typename V::I pair[8];
-        if constexpr (kPairs256<V, Format>) all_pairs_256<V, Format>(scales, pair);
-        acc = finish_256<V, Format>(multiply.total, pair, scales.d, scales.dmin, d[b], sums + 16 * b, acc);
+        rows.template prefetch<kBytes>(at, row_bytes);
+        for (int p = 0; p < Group::kParts; ++p) {
+            Scales256<V> scales;
+            Format::template scales<V>(rows.part(p), at, scales);
+            MultiplyPieces<V, Format, T> multiply{scales, {}, {}};
+            for (int t = 0; t < T; ++t) {
+                multiply.q[t] = reinterpret_cast<const int8_t*>(act[t]) + 256 * b;
+                multiply.total[t] = V::set(0);
+            }
+            Format::template codes<V>(rows.part(p), at, multiply);
+            typename V::I pair[8];
+            if constexpr (kPairs256<V, Format>) all_pairs_256<V, Format>(scales, pair);
+#pragma GCC unroll 8
+            for (int t = 0; t < T; ++t) {
+                const float d = reinterpret_cast<const float*>(act[t] + parts.d)[b];
+                const auto* sums = reinterpret_cast<const int16_t*>(act[t] + parts.sum) + 16 * b;
+                acc[p][t] =
+                    finish_256<V, Format>(multiply.total[t], pair, scales.d, scales.dmin, d, sums, acc[p][t]);
+            }
+        }
     }
-    V::store(a.out, acc, rows.count);
+    for (int t = 0; t < T; ++t) {
+        float* out = a.out + (t0 + t) * a.out_stride + first_row;
+        for (int p = 0; p < Group::kParts; ++p) V::store(out + p * V::kRows, acc[p][t], rows.count_of(p));
+    }
+}
+
+/// All tokens from t on, T at a time and the rest in smaller numbers.
+template <class V, class Format, int T, class Group>
+void group256_tokens(const DotArgs& a, const Group& rows, size_t row_bytes, int64_t t, int64_t first_row) {
+    for (; t + T <= a.n_tokens; t += T) group256<V, Format, T>(a, rows, row_bytes, t, first_row);
+    if constexpr (T > 1) group256_tokens<V, Format, T / 2>(a, rows, row_bytes, t, first_row);
 }
 
 /// One block of every row, ready for multiplication with many tokens.
@@ -130,8 +157,8 @@ struct StorePieces {
     }
 };
 
-template <class V, class Format>
-KERNEL_INLINE void fill_panel_256(const uint8_t* const* row, size_t at, Panel256<V>& panel) {
+template <class V, class Format, class Rows>
+KERNEL_INLINE void fill_panel_256(const Rows& row, size_t at, Panel256<V>& panel) {
     Scales256<V> scales;
     Format::template scales<V>(row, at, scales);
     StorePieces<V, Format> store{scales, panel};
@@ -178,8 +205,9 @@ inline void tokens256(const Panel256<V>& p, int64_t b, const DotArgs& a, const q
     if constexpr (T > 1) tokens256<V, Format, T / 2>(p, b, a, parts, t, first_row, n_rows);
 }
 
+/// Rows that lie apart: what it costs to gather a block is shared by all tokens through a panel.
 template <class V, class Format>
-void dot256(const DotArgs& a) {
+void dot256_rows(const DotArgs& a) {
     constexpr size_t kBytes = sizeof(typename Format::Block);
     const size_t row_bytes = static_cast<size_t>(a.n / 256) * kBytes;
     const quant::Q8Parts parts = quant::q8_parts(quant::ActivationEncoding::q8_256, a.n);
@@ -187,31 +215,42 @@ void dot256(const DotArgs& a) {
     for (int64_t r = 0; r < a.n_rows; r += V::kRows) {
         const RowGroup<V> rows(a, r);
         if (a.n_tokens == 1) {
-            DotArgs one = a;
-            one.out += r;
-            dot256_one_token<V, Format>(one, rows, row_bytes);
+            group256<V, Format, 1>(a, rows, row_bytes, 0, r);
             continue;
         }
         for (int64_t b = 0; b < a.n / 256; ++b) {
             const size_t at = static_cast<size_t>(b) * kBytes;
-            for (size_t line = 0; line < kBytes; line += 64) rows.prefetch(at + line, row_bytes);
-            fill_panel_256<V, Format>(rows.row, at, panel);
+            rows.template prefetch<kBytes>(at, row_bytes);
+            fill_panel_256<V, Format>(rows.part(0), at, panel);
             tokens256<V, Format, V::kTokens>(panel, b, a, parts, 0, r, rows.count);
         }
     }
 }
 
+/// Strips: a block is cheap to unpack, so it is done again for every few tokens, from the cache.
+template <class V, class Format>
+void dot256_strips(const DotArgs& a) {
+    const size_t row_bytes = static_cast<size_t>(a.n / 256) * sizeof(typename Format::Block);
+    for (int64_t r = 0; r < a.n_rows; r += StripGroup<V>::kRows)
+        group256_tokens<V, Format, V::kTokens>(a, StripGroup<V>(a, r), row_bytes, 0, r);
+}
+
+template <class V, class Format>
+void add_dot_256(Ops& ops, DType type) {
+    ops.dot[static_cast<size_t>(type)] = dot256_rows<V, Format>;
+    ops.dot_interleaved[static_cast<size_t>(type)] = dot256_strips<V, Format>;
+}
+
 template <class V>
 void add_dots_256(Ops& ops) {
-    const auto set = [&ops](DType type, DotFn fn) { ops.dot[static_cast<size_t>(type)] = fn; };
-    set(DType::Q2_K, dot256<V, LaneQ2_K>);
-    set(DType::Q3_K, dot256<V, LaneQ3_K>);
-    set(DType::Q4_K, dot256<V, LaneQ4_K>);
-    set(DType::Q5_K, dot256<V, LaneQ5_K>);
-    set(DType::Q6_K, dot256<V, LaneQ6_K>);
-    set(DType::IQ4_XS, dot256<V, LaneIQ4_XS>);
-    set(DType::TQ1_0, dot256<V, LaneTQ1_0>);
-    set(DType::TQ2_0, dot256<V, LaneTQ2_0>);
+    add_dot_256<V, LaneQ2_K>(ops, DType::Q2_K);
+    add_dot_256<V, LaneQ3_K>(ops, DType::Q3_K);
+    add_dot_256<V, LaneQ4_K>(ops, DType::Q4_K);
+    add_dot_256<V, LaneQ5_K>(ops, DType::Q5_K);
+    add_dot_256<V, LaneQ6_K>(ops, DType::Q6_K);
+    add_dot_256<V, LaneIQ4_XS>(ops, DType::IQ4_XS);
+    add_dot_256<V, LaneTQ1_0>(ops, DType::TQ1_0);
+    add_dot_256<V, LaneTQ2_0>(ops, DType::TQ2_0);
 }
 
 }  // namespace

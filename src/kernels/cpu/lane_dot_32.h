@@ -15,8 +15,8 @@ struct Unpacked32 {
     typename V::F d, min;
 };
 
-template <class V, class Format>
-KERNEL_INLINE void unpack32(const uint8_t* const* row, size_t at, Unpacked32<V>& u) {
+template <class V, class Format, class Rows>
+KERNEL_INLINE void unpack32(const Rows& row, size_t at, Unpacked32<V>& u) {
     Format::template codes<V>(row, at, u.code);
     for (int g = 0; g < 8; ++g) u.code[g] = V::template prepare<Format::kMaxCode>(u.code[g]);
     u.d = Format::template scale<V>(row, at);
@@ -35,23 +35,44 @@ KERNEL_INLINE typename V::F step32(const Unpacked32<V>& u, const int8_t* q, floa
     return acc;
 }
 
-template <class V, class Format>
-void dot32_one_token(const DotArgs& a, const RowGroup<V>& rows, size_t row_bytes) {
+/// Tokens t0 .. t0 + T - 1 against a group of rows, each block unpacked once and used from the registers.
+template <class V, class Format, int T, class Group>
+void group32(const DotArgs& a, const Group& rows, size_t row_bytes, int64_t t0, int64_t first_row) {
     constexpr size_t kBytes = sizeof(typename Format::Block);
     const quant::Q8Parts parts = quant::q8_parts(quant::ActivationEncoding::q8_32, a.n);
-    const uint8_t* act = act_of(a, 0);
-    const auto* q = reinterpret_cast<const int8_t*>(act);
-    const auto* d = reinterpret_cast<const float*>(act + parts.d);
-    const auto* sum = reinterpret_cast<const int32_t*>(act + parts.sum);
-    typename V::F acc = V::zero();
+    const uint8_t* act[T];
+    typename V::F acc[Group::kParts][T];
+    for (int t = 0; t < T; ++t) {
+        act[t] = act_of(a, t0 + t);
+        for (int p = 0; p < Group::kParts; ++p) acc[p][t] = V::zero();
+    }
     size_t at = 0;
     for (int64_t b = 0; b < a.n / 32; ++b, at += kBytes) {
-        if (at % 64 < kBytes) rows.prefetch(at - at % 64, row_bytes);  // once per 64 bytes
-        Unpacked32<V> u;
-        unpack32<V, Format>(rows.row, at, u);
-        acc = step32<V, Format>(u, q + 32 * b, d[b], sum[b], acc);
+        rows.template prefetch<kBytes>(at, row_bytes);
+#pragma GCC unroll 4
+        for (int p = 0; p < Group::kParts; ++p) {
+            Unpacked32<V> u;
+            unpack32<V, Format>(rows.part(p), at, u);
+#pragma GCC unroll 8
+            for (int t = 0; t < T; ++t) {
+                const auto* q = reinterpret_cast<const int8_t*>(act[t]) + 32 * b;
+                const float d = reinterpret_cast<const float*>(act[t] + parts.d)[b];
+                const int32_t sum = reinterpret_cast<const int32_t*>(act[t] + parts.sum)[b];
+                acc[p][t] = step32<V, Format>(u, q, d, sum, acc[p][t]);
+            }
+        }
     }
-    V::store(a.out, acc, rows.count);
+    for (int t = 0; t < T; ++t) {
+        float* out = a.out + (t0 + t) * a.out_stride + first_row;
+        for (int p = 0; p < Group::kParts; ++p) V::store(out + p * V::kRows, acc[p][t], rows.count_of(p));
+    }
+}
+
+/// All tokens from t on, T at a time and the rest in smaller numbers.
+template <class V, class Format, int T, class Group>
+void group32_tokens(const DotArgs& a, const Group& rows, size_t row_bytes, int64_t t, int64_t first_row) {
+    for (; t + T <= a.n_tokens; t += T) group32<V, Format, T>(a, rows, row_bytes, t, first_row);
+    if constexpr (T > 1) group32_tokens<V, Format, T / 2>(a, rows, row_bytes, t, first_row);
 }
 
 /// Tokens t0 .. t0 + T - 1 against `count` blocks of a panel, starting at block b0 of the rows.
@@ -86,8 +107,9 @@ inline void tokens32(const Unpacked32<V>* panel, int64_t b0, int count, const Do
     if constexpr (T > 1) tokens32<V, Format, T / 2>(panel, b0, count, a, parts, t, first_row, n_rows);
 }
 
+/// Rows that lie apart: what it costs to gather a block is shared by all tokens through a panel.
 template <class V, class Format>
-void dot32(const DotArgs& a) {
+void dot32_rows(const DotArgs& a) {
     constexpr size_t kBytes = sizeof(typename Format::Block);
     constexpr int kBlocks = 16;  // of a panel
     const size_t row_bytes = static_cast<size_t>(a.n / 32) * kBytes;
@@ -96,32 +118,44 @@ void dot32(const DotArgs& a) {
     for (int64_t r = 0; r < a.n_rows; r += V::kRows) {
         const RowGroup<V> rows(a, r);
         if (a.n_tokens == 1) {
-            DotArgs one = a;
-            one.out += r;
-            dot32_one_token<V, Format>(one, rows, row_bytes);
+            group32<V, Format, 1>(a, rows, row_bytes, 0, r);
             continue;
         }
         for (int64_t b0 = 0; b0 < a.n / 32; b0 += kBlocks) {
             const int count = a.n / 32 - b0 < kBlocks ? static_cast<int>(a.n / 32 - b0) : kBlocks;
-            for (size_t line = 0; line < kBlocks * kBytes; line += 64)
-                rows.prefetch(static_cast<size_t>(b0) * kBytes + line, row_bytes);
-            for (int i = 0; i < count; ++i)
-                unpack32<V, Format>(rows.row, static_cast<size_t>(b0 + i) * kBytes, panel[i]);
+            for (int i = 0; i < count; ++i) {
+                const size_t at = static_cast<size_t>(b0 + i) * kBytes;
+                rows.template prefetch<kBytes>(at, row_bytes);
+                unpack32<V, Format>(rows.part(0), at, panel[i]);
+            }
             tokens32<V, Format, V::kTokens>(panel, b0, count, a, parts, 0, r, rows.count);
         }
     }
 }
 
+/// Strips: a block is cheap to unpack, so it is done again for every few tokens, from the cache.
+template <class V, class Format>
+void dot32_strips(const DotArgs& a) {
+    const size_t row_bytes = static_cast<size_t>(a.n / 32) * sizeof(typename Format::Block);
+    for (int64_t r = 0; r < a.n_rows; r += StripGroup<V>::kRows)
+        group32_tokens<V, Format, V::kTokens>(a, StripGroup<V>(a, r), row_bytes, 0, r);
+}
+
+template <class V, class Format>
+void add_dot_32(Ops& ops, DType type) {
+    ops.dot[static_cast<size_t>(type)] = dot32_rows<V, Format>;
+    ops.dot_interleaved[static_cast<size_t>(type)] = dot32_strips<V, Format>;
+}
+
 template <class V>
 void add_dots_32(Ops& ops) {
-    const auto set = [&ops](DType type, DotFn fn) { ops.dot[static_cast<size_t>(type)] = fn; };
-    set(DType::Q4_0, dot32<V, LaneQ4_0>);
-    set(DType::Q4_1, dot32<V, LaneQ4_1>);
-    set(DType::Q5_0, dot32<V, LaneQ5_0>);
-    set(DType::Q5_1, dot32<V, LaneQ5_1>);
-    set(DType::Q8_0, dot32<V, LaneQ8_0>);
-    set(DType::IQ4_NL, dot32<V, LaneIQ4_NL>);
-    set(DType::MXFP4, dot32<V, LaneMXFP4>);
+    add_dot_32<V, LaneQ4_0>(ops, DType::Q4_0);
+    add_dot_32<V, LaneQ4_1>(ops, DType::Q4_1);
+    add_dot_32<V, LaneQ5_0>(ops, DType::Q5_0);
+    add_dot_32<V, LaneQ5_1>(ops, DType::Q5_1);
+    add_dot_32<V, LaneQ8_0>(ops, DType::Q8_0);
+    add_dot_32<V, LaneIQ4_NL>(ops, DType::IQ4_NL);
+    add_dot_32<V, LaneMXFP4>(ops, DType::MXFP4);
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ template <int n, int first>
 struct Piece {};
 
 /// Two groups of 32 from the nibbles of 32 bytes, in the order of Q4_K and Q5_K.
-template <class V, int run>
-KERNEL_INLINE void nibble_run(const uint8_t* const* row, size_t at, typename V::I* low, typename V::I* high) {
+template <class V, int run, class Rows>
+KERNEL_INLINE void nibble_run(const Rows& row, size_t at, typename V::I* low, typename V::I* high) {
     split_nibbles<V>(row, at + 32 * run, low, high);
     split_nibbles<V>(row, at + 32 * run + 16, low + 4, high + 4);
 }
@@ -52,19 +52,19 @@ KERNEL_INLINE void next_two_bits(typename V::I* z, typename V::I* code) {
     }
 }
 
-template <class V>
-KERNEL_INLINE void load_32_bytes(const uint8_t* const* row, size_t at, typename V::I* z) {
+template <class V, class Rows>
+KERNEL_INLINE void load_32_bytes(const Rows& row, size_t at, typename V::I* z) {
     V::load_16_bytes(row, at, z);
     V::load_16_bytes(row, at + 16, z + 4);
 }
 
 /// The 6-bit scales and minima of Q4_K and Q5_K, and the two floats before them.
-template <class V>
-KERNEL_INLINE void scales_q4_k(const uint8_t* const* row, size_t at, Scales256<V>& s) {
-    s.d = V::load_half(row, at);
-    s.dmin = V::load_half(row, at + 2);
+template <class V, class Rows>
+KERNEL_INLINE void scales_q4_k(const Rows& row, size_t at, Scales256<V>& s) {
     typename V::I z[4];  // [d dmin][s0..3][s4..7][s8..11]
     V::load_16_bytes(row, at, z);
+    s.d = V::low_half(z[0]);
+    s.dmin = V::high_half(z[0]);
     const auto low6 = V::set(bytes_of(63)), low4 = V::set(bytes_of(15)), high2 = V::set(bytes_of(0x30));
     s.scale[0] = V::and_(z[1], low6);
     s.min[0] = V::and_(z[2], low6);
@@ -76,19 +76,20 @@ struct LaneQ2_K {
     using Block = quant::BlockQ2_K;
     static constexpr int kMaxCode = 3, kZero = 0, kGroup = 16, kScaleZero = 0;
     static constexpr bool kHasMin = true;
-    template <class V>
-    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void scales(const Rows& row, size_t at, Scales256<V>& s) {
         typename V::I z[4];
         V::load_16_bytes(row, at + offsetof(Block, scales), z);
         for (int q = 0; q < 4; ++q) {
             s.scale[q] = V::and_(z[q], V::set(bytes_of(15)));
             s.min[q] = V::and_(V::template shr<4>(z[q]), V::set(bytes_of(15)));
         }
-        s.d = V::load_half(row, at + offsetof(Block, d));
-        s.dmin = V::load_half(row, at + offsetof(Block, dmin));
+        const auto both = V::load_dword(row, at + offsetof(Block, d));
+        s.d = V::low_half(both);
+        s.dmin = V::high_half(both);
     }
-    template <class V, int half, class Emit>
-    KERNEL_INLINE static void half_codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, int half, class Rows, class Emit>
+    KERNEL_INLINE static void half_codes(const Rows& row, size_t at, Emit& emit) {
         typename V::I z[8], code[8];
         load_32_bytes<V>(row, at + 32 * half, z);
         next_two_bits<V>(z, code);
@@ -100,8 +101,8 @@ struct LaneQ2_K {
         next_two_bits<V>(z, code);
         emit(Piece<8, 32 * half + 24>(), code);
     }
-    template <class V, class Emit>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, class Rows, class Emit>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, Emit& emit) {
         half_codes<V, 0>(row, at + offsetof(Block, qs), emit);
         half_codes<V, 1>(row, at + offsetof(Block, qs), emit);
     }
@@ -111,8 +112,8 @@ struct LaneQ3_K {
     using Block = quant::BlockQ3_K;
     static constexpr int kMaxCode = 7, kZero = 4, kGroup = 16, kScaleZero = 32;
     static constexpr bool kHasMin = false;
-    template <class V>
-    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void scales(const Rows& row, size_t at, Scales256<V>& s) {
         const auto low4 = V::set(bytes_of(15)), up2 = V::set(bytes_of(0x30));
         const auto s0 = V::load_dword(row, at + offsetof(Block, scales));
         const auto s1 = V::load_dword(row, at + offsetof(Block, scales) + 4);
@@ -124,8 +125,8 @@ struct LaneQ3_K {
         s.scale[3] = V::or_(V::and_(h1, low4), V::and_(V::template shr<2>(s2), up2));
         s.d = V::load_half(row, at + offsetof(Block, d));
     }
-    template <class V, int half, class Emit>
-    KERNEL_INLINE static void half_codes(const uint8_t* const* row, size_t at, typename V::I* h, Emit& emit) {
+    template <class V, int half, class Rows, class Emit>
+    KERNEL_INLINE static void half_codes(const Rows& row, size_t at, typename V::I* h, Emit& emit) {
         typename V::I z[8], code[8];
         load_32_bytes<V>(row, at + offsetof(Block, qs) + 32 * half, z);
         next_two_bits<V>(z, code);
@@ -141,8 +142,8 @@ struct LaneQ3_K {
         add_group_bit<V, 2>(h, code);
         emit(Piece<8, 32 * half + 24>(), code);
     }
-    template <class V, class Emit>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, class Rows, class Emit>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, Emit& emit) {
         typename V::I h[8];
         load_32_bytes<V>(row, at + offsetof(Block, hmask), h);
         half_codes<V, 0>(row, at, h, emit);
@@ -154,19 +155,19 @@ struct LaneQ4_K {
     using Block = quant::BlockQ4_K;
     static constexpr int kMaxCode = 15, kZero = 0, kGroup = 32, kScaleZero = 0;
     static constexpr bool kHasMin = true;
-    template <class V>
-    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void scales(const Rows& row, size_t at, Scales256<V>& s) {
         scales_q4_k<V>(row, at, s);
     }
-    template <class V, int run, class Emit>
-    KERNEL_INLINE static void run_codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, int run, class Rows, class Emit>
+    KERNEL_INLINE static void run_codes(const Rows& row, size_t at, Emit& emit) {
         typename V::I low[8], high[8];
         nibble_run<V, run>(row, at + offsetof(Block, qs), low, high);
         emit(Piece<8, 16 * run>(), low);
         emit(Piece<8, 16 * run + 8>(), high);
     }
-    template <class V, class Emit>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, class Rows, class Emit>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, Emit& emit) {
         run_codes<V, 0>(row, at, emit);
         run_codes<V, 1>(row, at, emit);
         run_codes<V, 2>(row, at, emit);
@@ -178,12 +179,12 @@ struct LaneQ5_K {
     using Block = quant::BlockQ5_K;
     static constexpr int kMaxCode = 31, kZero = 0, kGroup = 32, kScaleZero = 0;
     static constexpr bool kHasMin = true;
-    template <class V>
-    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void scales(const Rows& row, size_t at, Scales256<V>& s) {
         scales_q4_k<V>(row, at, s);
     }
-    template <class V, int run, class Emit>
-    KERNEL_INLINE static void run_codes(const uint8_t* const* row, size_t at, typename V::I* h, Emit& emit) {
+    template <class V, int run, class Rows, class Emit>
+    KERNEL_INLINE static void run_codes(const Rows& row, size_t at, typename V::I* h, Emit& emit) {
         typename V::I low[8], high[8];
         nibble_run<V, run>(row, at + offsetof(Block, qs), low, high);
         add_group_bit<V, 4>(h, low);
@@ -191,8 +192,8 @@ struct LaneQ5_K {
         add_group_bit<V, 4>(h, high);
         emit(Piece<8, 16 * run + 8>(), high);
     }
-    template <class V, class Emit>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, class Rows, class Emit>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, Emit& emit) {
         typename V::I h[8];
         load_32_bytes<V>(row, at + offsetof(Block, qh), h);
         run_codes<V, 0>(row, at, h, emit);
@@ -206,15 +207,15 @@ struct LaneQ6_K {
     using Block = quant::BlockQ6_K;
     static constexpr int kMaxCode = 63, kZero = 32, kGroup = 16, kScaleZero = 128;
     static constexpr bool kHasMin = false;
-    template <class V>
-    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void scales(const Rows& row, size_t at, Scales256<V>& s) {
         V::load_16_bytes(row, at + offsetof(Block, scales), s.scale);
         for (int q = 0; q < 4; ++q) s.scale[q] = V::xor_(s.scale[q], V::set(bytes_of(0x80)));
         s.d = V::load_half(row, at + offsetof(Block, d));
     }
     /// Sixteen elements of each of the four quarters of a half.
-    template <class V, int half, int h, class Emit>
-    KERNEL_INLINE static void part_codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, int half, int h, class Rows, class Emit>
+    KERNEL_INLINE static void part_codes(const Rows& row, size_t at, Emit& emit) {
         typename V::I up[4], a[4], b[4], c[4], d[4];
         V::load_16_bytes(row, at + offsetof(Block, qh) + 32 * half + 16 * h, up);
         split_nibbles<V>(row, at + 64 * half + 16 * h, a, c);
@@ -231,8 +232,8 @@ struct LaneQ6_K {
         emit(Piece<4, 32 * half + 4 * h + 16>(), c);
         emit(Piece<4, 32 * half + 4 * h + 24>(), d);
     }
-    template <class V, class Emit>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, class Rows, class Emit>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, Emit& emit) {
         part_codes<V, 0, 0>(row, at, emit);
         part_codes<V, 0, 1>(row, at, emit);
         part_codes<V, 1, 0>(row, at, emit);
@@ -252,8 +253,8 @@ struct LaneIQ4_XS {
         return V::or_(V::or_(field(V::template shl<4>(x), 0), field(V::template shl<10>(x), 8)),
                       V::or_(field(V::template shl<16>(x), 16), field(V::template shl<22>(x), 24)));
     }
-    template <class V>
-    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void scales(const Rows& row, size_t at, Scales256<V>& s) {
         typename V::I z[4];  // [d scales_h][scales_l] ...
         V::load_16_bytes(row, at, z);
         const auto even = V::and_(z[1], V::set(bytes_of(15)));  // groups 0, 2, 4, 6
@@ -264,16 +265,16 @@ struct LaneIQ4_XS {
         s.scale[1] =
             V::or_(V::or_(V::template bytes<2, -1, 3, -1>(even), V::template bytes<-1, 2, -1, 3>(odd)),
                    spread_fields<V>(V::template shr<24>(z[0])));
-        s.d = V::load_half(row, at);
+        s.d = V::low_half(z[0]);
     }
-    template <class V, int g, class Emit>
-    KERNEL_INLINE static void group_codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, int g, class Rows, class Emit>
+    KERNEL_INLINE static void group_codes(const Rows& row, size_t at, Emit& emit) {
         typename V::I code[8];
         look_up_nibbles<V, kZero>(quant::kIq4Table, row, at + offsetof(Block, qs) + 16 * g, code);
         emit(Piece<8, 8 * g>(), code);
     }
-    template <class V, class Emit>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, class Rows, class Emit>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, Emit& emit) {
         group_codes<V, 0>(row, at, emit);
         group_codes<V, 1>(row, at, emit);
         group_codes<V, 2>(row, at, emit);
@@ -289,13 +290,13 @@ struct LaneTQ2_0 {
     using Block = quant::BlockTQ2_0;
     static constexpr int kMaxCode = 3, kZero = 1, kGroup = 32, kScaleZero = 0;
     static constexpr bool kHasMin = false;
-    template <class V>
-    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void scales(const Rows& row, size_t at, Scales256<V>& s) {
         s.scale[0] = s.scale[1] = V::set(bytes_of(1));
         s.d = V::load_half(row, at + offsetof(Block, d));
     }
-    template <class V, class Emit>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, class Rows, class Emit>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, Emit& emit) {
         LaneQ2_K::half_codes<V, 0>(row, at + offsetof(Block, qs), emit);
         LaneQ2_K::half_codes<V, 1>(row, at + offsetof(Block, qs), emit);
     }
@@ -305,8 +306,8 @@ struct LaneTQ1_0 {
     using Block = quant::BlockTQ1_0;
     static constexpr int kMaxCode = 2, kZero = 1, kGroup = 32, kScaleZero = 0;
     static constexpr bool kHasMin = false;
-    template <class V>
-    KERNEL_INLINE static void scales(const uint8_t* const* row, size_t at, Scales256<V>& s) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void scales(const Rows& row, size_t at, Scales256<V>& s) {
         s.scale[0] = s.scale[1] = V::set(bytes_of(1));
         s.d = V::load_half(row, at + offsetof(Block, d));
     }
@@ -326,8 +327,8 @@ struct LaneTQ1_0 {
             odd = V::and_(odd, bytes);
         }
     }
-    template <class V, class Emit>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, Emit& emit) {
+    template <class V, class Rows, class Emit>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, Emit& emit) {
         typename V::I z[8], code[64];
         load_32_bytes<V>(row, at, z);
         for (int g = 0; g < 8; ++g) digits<V, 5>(z[g], code + g, 8);

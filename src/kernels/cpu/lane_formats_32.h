@@ -23,9 +23,8 @@ constexpr int32_t bytes_of(int byte) {
 }
 
 /// Sixteen bytes of nibbles per row: four dwords from the low halves, four from the high ones.
-template <class V>
-KERNEL_INLINE void split_nibbles(const uint8_t* const* row, size_t at, typename V::I* low,
-                                 typename V::I* high) {
+template <class V, class Rows>
+KERNEL_INLINE void split_nibbles(const Rows& row, size_t at, typename V::I* low, typename V::I* high) {
     typename V::I z[4];
     V::load_16_bytes(row, at, z);
     for (int g = 0; g < 4; ++g) {
@@ -50,12 +49,12 @@ struct LaneQ4_0 {
     using Block = quant::BlockQ4_0;
     static constexpr int kMaxCode = 15, kZero = 8;
     static constexpr bool kHasMin = false;
-    template <class V>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, typename V::I* code) {
         split_nibbles<V>(row, at + offsetof(Block, qs), code, code + 4);
     }
-    template <class V>
-    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
+    template <class V, class Rows>
+    KERNEL_INLINE static typename V::F scale(const Rows& row, size_t at) {
         return V::load_half(row, at);
     }
 };
@@ -64,16 +63,16 @@ struct LaneQ4_1 {
     using Block = quant::BlockQ4_1;
     static constexpr int kMaxCode = 15, kZero = 0;
     static constexpr bool kHasMin = true;
-    template <class V>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, typename V::I* code) {
         split_nibbles<V>(row, at + offsetof(Block, qs), code, code + 4);
     }
-    template <class V>
-    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
+    template <class V, class Rows>
+    KERNEL_INLINE static typename V::F scale(const Rows& row, size_t at) {
         return V::load_half(row, at);
     }
-    template <class V>
-    KERNEL_INLINE static typename V::F min(const uint8_t* const* row, size_t at) {
+    template <class V, class Rows>
+    KERNEL_INLINE static typename V::F min(const Rows& row, size_t at) {
         return V::load_half(row, at + offsetof(Block, m));
     }
 };
@@ -82,13 +81,13 @@ struct LaneQ5_0 {
     using Block = quant::BlockQ5_0;
     static constexpr int kMaxCode = 31, kZero = 16;
     static constexpr bool kHasMin = false;
-    template <class V>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, typename V::I* code) {
         split_nibbles<V>(row, at + offsetof(Block, qs), code, code + 4);
         add_fifth_bits<V>(V::load_dword(row, at + offsetof(Block, qh)), code);
     }
-    template <class V>
-    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
+    template <class V, class Rows>
+    KERNEL_INLINE static typename V::F scale(const Rows& row, size_t at) {
         return V::load_half(row, at);
     }
 };
@@ -97,17 +96,17 @@ struct LaneQ5_1 {
     using Block = quant::BlockQ5_1;
     static constexpr int kMaxCode = 31, kZero = 0;
     static constexpr bool kHasMin = true;
-    template <class V>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, typename V::I* code) {
         split_nibbles<V>(row, at + offsetof(Block, qs), code, code + 4);
         add_fifth_bits<V>(V::load_dword(row, at + offsetof(Block, qh)), code);
     }
-    template <class V>
-    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
+    template <class V, class Rows>
+    KERNEL_INLINE static typename V::F scale(const Rows& row, size_t at) {
         return V::load_half(row, at);
     }
-    template <class V>
-    KERNEL_INLINE static typename V::F min(const uint8_t* const* row, size_t at) {
+    template <class V, class Rows>
+    KERNEL_INLINE static typename V::F min(const Rows& row, size_t at) {
         return V::load_half(row, at + offsetof(Block, m));
     }
 };
@@ -116,22 +115,21 @@ struct LaneQ8_0 {
     using Block = quant::BlockQ8_0;
     static constexpr int kMaxCode = 255, kZero = 128;
     static constexpr bool kHasMin = false;
-    template <class V>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, typename V::I* code) {
         V::load_16_bytes(row, at + offsetof(Block, qs), code);
         V::load_16_bytes(row, at + offsetof(Block, qs) + 16, code + 4);
         for (int g = 0; g < 8; ++g) code[g] = V::xor_(code[g], V::set(bytes_of(0x80)));
     }
-    template <class V>
-    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
+    template <class V, class Rows>
+    KERNEL_INLINE static typename V::F scale(const Rows& row, size_t at) {
         return V::load_half(row, at);
     }
 };
 
 /// Codes of a table of signed values plus `kZero`, which makes them unsigned.
-template <class V, int kZero>
-KERNEL_INLINE void look_up_nibbles(const int8_t* table, const uint8_t* const* row, size_t at,
-                                   typename V::I* code) {
+template <class V, int kZero, class Rows>
+KERNEL_INLINE void look_up_nibbles(const int8_t* table, const Rows& row, size_t at, typename V::I* code) {
     split_nibbles<V>(row, at, code, code + 4);
     for (int g = 0; g < 8; ++g) code[g] = V::add8(V::look_up(table, code[g]), V::set(bytes_of(kZero)));
 }
@@ -140,12 +138,12 @@ struct LaneIQ4_NL {
     using Block = quant::BlockIQ4_NL;
     static constexpr int kMaxCode = 255, kZero = 128;
     static constexpr bool kHasMin = false;
-    template <class V>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, typename V::I* code) {
         look_up_nibbles<V, kZero>(quant::kIq4Table, row, at + offsetof(Block, qs), code);
     }
-    template <class V>
-    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
+    template <class V, class Rows>
+    KERNEL_INLINE static typename V::F scale(const Rows& row, size_t at) {
         return V::load_half(row, at);
     }
 };
@@ -154,13 +152,13 @@ struct LaneMXFP4 {
     using Block = quant::BlockMXFP4;
     static constexpr int kMaxCode = 24, kZero = 12;
     static constexpr bool kHasMin = false;
-    template <class V>
-    KERNEL_INLINE static void codes(const uint8_t* const* row, size_t at, typename V::I* code) {
+    template <class V, class Rows>
+    KERNEL_INLINE static void codes(const Rows& row, size_t at, typename V::I* code) {
         look_up_nibbles<V, kZero>(quant::kMxfp4Table, row, at + offsetof(Block, qs), code);
     }
     /// 2^(e - 128) as the product of two powers, because the smallest are subnormal.
-    template <class V>
-    KERNEL_INLINE static typename V::F scale(const uint8_t* const* row, size_t at) {
+    template <class V, class Rows>
+    KERNEL_INLINE static typename V::F scale(const Rows& row, size_t at) {
         const auto e = V::load_byte(row, at);
         const auto half = V::template shr<1>(e);
         const auto rest = V::sub(e, half);

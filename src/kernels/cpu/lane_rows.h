@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/inline.h"
+#include "kernels/cpu/lane_strip.h"
 #include "kernels/ops.h"
 
 namespace powerinfer::kernels {
@@ -20,11 +22,15 @@ namespace {
 
 /// Bytes that rows are asked for ahead of their use.
 constexpr size_t kAhead = 768;
+/// Bytes that a strip is asked for ahead of its use.
+constexpr size_t kStripAhead = 4096;
 
-/// The rows of one group and of the next, which is fetched while the current one ends. Missing rows repeat
-/// the last.
+/// The rows of one group, each somewhere, and of the next, which is fetched while the current one ends.
+/// Missing rows repeat the last.
 template <class V>
 struct RowGroup {
+    static constexpr int kRows = V::kRows;
+    static constexpr int kParts = 1;  ///< vectors that hold one dword of every row
     const uint8_t* row[V::kRows];
     const uint8_t* next[V::kRows];
     int count;
@@ -41,15 +47,56 @@ struct RowGroup {
         if (i >= a.n_rows) i = a.n_rows - 1;
         return a.weights + static_cast<size_t>(a.row_ids ? a.row_ids[i] : i) * a.row_stride;
     }
-    /// Asks for the line that lies kAhead bytes after `at` in every row, or in the next group's rows where
-    /// these end.
-    void prefetch(size_t at, size_t row_bytes) const {
+    const uint8_t* const* part(int) const { return row; }
+    int count_of(int) const { return count; }
+
+    /// Asks for what lies kAhead bytes after the block at `at` in every row, or in the next group's rows
+    /// where these end: every line once.
+    template <size_t kBlockBytes>
+    KERNEL_INLINE void prefetch(size_t at, size_t row_bytes) const {
+        if constexpr (kBlockBytes <= 64) {
+            if (at % 64 < kBlockBytes) line(at - at % 64, row_bytes);
+        } else {
+            for (size_t k = 0; k < kBlockBytes; k += 64) line(at + k, row_bytes);
+        }
+    }
+
+  private:
+    void line(size_t at, size_t row_bytes) const {
         const size_t ahead = at + kAhead;
         const bool here = ahead < row_bytes;
         const uint8_t* const* from = here ? row : next;
         const size_t offset = here ? ahead : ahead - row_bytes;
         for (int i = 0; i < V::kRows; ++i)
             _mm_prefetch(reinterpret_cast<const char*>(from[i] + offset), _MM_HINT_T1);
+    }
+};
+
+/// Sixteen interleaved rows. Strips follow one another in memory, so what is ahead needs no list.
+template <class V>
+struct StripGroup {
+    static constexpr int kRows = 16;
+    static constexpr int kParts = 16 / V::kRows;
+    const uint8_t* base;
+    int count;
+
+    StripGroup(const DotArgs& a, int64_t first)
+        : base(a.weights + static_cast<size_t>(first) * a.row_stride),
+          count(a.n_rows - first < 16 ? static_cast<int>(a.n_rows - first) : 16) {}
+    Strip part(int i) const { return {base, i * V::kRows}; }
+    int count_of(int i) const {
+        const int left = count - i * V::kRows;
+        return left < 0 ? 0 : left < V::kRows ? left : V::kRows;
+    }
+
+    /// Asks for what lies kStripAhead bytes after the block at `at`. Long blocks are used piece by piece from
+    /// many places, which works well only from the second-level cache.
+    template <size_t kBlockBytes>
+    KERNEL_INLINE void prefetch(size_t at, size_t) const {
+        constexpr auto kLevel = kBlockBytes <= 64 ? _MM_HINT_T0 : _MM_HINT_T1;
+        constexpr size_t kDistance = kBlockBytes <= 64 ? kStripAhead : 2 * kStripAhead;
+        for (size_t k = 0; k < 16 * kBlockBytes; k += 64)
+            _mm_prefetch(reinterpret_cast<const char*>(base + 16 * at + kDistance + k), kLevel);
     }
 };
 

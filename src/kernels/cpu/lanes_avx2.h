@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/inline.h"
+#include "kernels/cpu/lane_strip.h"
 
 namespace powerinfer::kernels {
 namespace {
@@ -122,6 +123,31 @@ struct LanesAvx2 {
         return _mm256_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at],
                                  row[6][at], row[7][at]);
     }
+
+    // The same pieces of eight of sixteen interleaved rows (quant/interleave.h) are one load.
+    KERNEL_INLINE static I load32(const uint8_t* p) {
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    }
+    KERNEL_INLINE static void load_16_bytes(const Strip& rows, size_t at, I* z) {
+        for (int g = 0; g < 4; ++g) z[g] = load32(rows.base + 16 * at + 64 * g + 4 * rows.first);
+    }
+    KERNEL_INLINE static F load_half(const Strip& rows, size_t at) {
+        return _mm256_cvtph_ps(load16(rows.base + 16 * at + 2 * rows.first));
+    }
+    KERNEL_INLINE static I load_dword(const Strip& rows, size_t at) {
+        return load32(rows.base + 16 * at + 4 * rows.first);
+    }
+    KERNEL_INLINE static I load_byte(const Strip& rows, size_t at) {
+        return _mm256_cvtepu8_epi32(
+            _mm_loadl_epi64(reinterpret_cast<const __m128i*>(rows.base + 16 * at + rows.first)));
+    }
+
+    /// The f16 in the low, or the high, half of every dword.
+    KERNEL_INLINE static F low_half(I x) {
+        const I halves = _mm256_packus_epi32(and_(x, set(0xFFFF)), set(0));
+        return _mm256_cvtph_ps(_mm256_castsi256_si128(_mm256_permute4x64_epi64(halves, 0x08)));
+    }
+    KERNEL_INLINE static F high_half(I x) { return low_half(shr<16>(x)); }
 
     // Codes up to 127 multiply as unsigned bytes. Larger ones would overflow the 16-bit pair sums of
     // vpmaddubsw; they are kept as signed bytes (less 128), whose sign moves to the activation.

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/inline.h"
+#include "kernels/cpu/lane_strip.h"
 
 namespace powerinfer::kernels {
 namespace {
@@ -122,6 +123,23 @@ struct LanesAvx512 {
                                  row[6][at], row[7][at], row[8][at], row[9][at], row[10][at], row[11][at],
                                  row[12][at], row[13][at], row[14][at], row[15][at]);
     }
+
+    // The same pieces of sixteen interleaved rows (quant/interleave.h) are one load.
+    KERNEL_INLINE static I load64(const uint8_t* p) { return _mm512_loadu_si512(p); }
+    KERNEL_INLINE static void load_16_bytes(const Strip& rows, size_t at, I* z) {
+        for (int g = 0; g < 4; ++g) z[g] = load64(rows.base + 16 * at + 64 * g);
+    }
+    KERNEL_INLINE static F load_half(const Strip& rows, size_t at) {
+        return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows.base + 16 * at)));
+    }
+    KERNEL_INLINE static I load_dword(const Strip& rows, size_t at) { return load64(rows.base + 16 * at); }
+    KERNEL_INLINE static I load_byte(const Strip& rows, size_t at) {
+        return _mm512_cvtepu8_epi32(load16(rows.base + 16 * at));
+    }
+
+    /// The f16 in the low, or the high, half of every dword.
+    KERNEL_INLINE static F low_half(I x) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(x)); }
+    KERNEL_INLINE static F high_half(I x) { return low_half(shr<16>(x)); }
 
     /// The zero point that is left in the codes of prepare(): vpdpbusd takes any unsigned code.
     template <int max_code>

@@ -5,10 +5,12 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "kernels/cpu/kernel_sets.h"
 #include "quant/coded.h"
 #include "quant/format.h"
+#include "quant/interleave.h"
 
 namespace powerinfer::kernels::scalar {
 namespace {
@@ -66,6 +68,20 @@ void dot(const DotArgs& a) {
 
 int64_t axpy_id(const AxpyArgs& a, int64_t r) {
     return a.row_ids ? a.row_ids[r] : a.first_row + r;
+}
+
+template <DType type>
+void dot_interleaved(const DotArgs& a) {
+    std::vector<uint8_t> row(a.row_stride);
+    DotArgs one = a;
+    one.weights = row.data();
+    one.n_rows = 1;
+    for (int64_t r = 0; r < a.n_rows; ++r) {
+        const int64_t in_strip = r % quant::kInterleavedRows;
+        quant::take_row(type, a.weights + static_cast<size_t>(r - in_strip) * a.row_stride, in_strip, a.n, row.data());
+        one.out = a.out + r;
+        dot<type>(one);
+    }
 }
 
 template <DType type>
@@ -146,6 +162,7 @@ template <DType type>
 void add(Ops& ops) {
     constexpr auto id = static_cast<size_t>(type);
     ops.dot[id] = dot<type>;
+    if (quant::can_interleave(type)) ops.dot_interleaved[id] = dot_interleaved<type>;
     ops.axpy[id] = quant::find_coded_format(type) ? axpy_blocks<type> : axpy_floats<type>;
     ops.decode[id] = quant::format(type).decode;
 }
