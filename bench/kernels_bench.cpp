@@ -195,28 +195,47 @@ void BM_Tokens(benchmark::State& state, const Ops& ops, DType type, bool interle
           2.0 * kRows * static_cast<double>(n_tokens) * kColumns);
 }
 
-/// One KV head of 128 with 4 query heads over 4096 cached positions.
-void BM_Attention(benchmark::State& state, const Ops& ops) {
-    constexpr int64_t kPositions = 4096;
-    constexpr int kHead = 128, kGroup = 4;
-    std::vector<float> q(kGroup * kHead, 0.01f), max(kGroup), sum(kGroup), acc(kGroup * kHead);
+/// Attention of one token over 4096 cached positions of KV heads of 128, each with `group` query heads: as many heads as
+/// do not fit the caches, handed out in runs of 1024 positions.
+void BM_Attention(benchmark::State& state, const Ops& ops, DType type, int group, int n_threads) {
+    constexpr int64_t kPositions = 4096, kRun = 1024;
+    constexpr int kHead = 128;
+    const size_t row = type == DType::Q8_0 ? kHead : row_bytes(type, kHead);
+    const size_t scales = type == DType::Q8_0 ? kPositions * kHead / 32 : 0;  // per side, in two bytes
+    const size_t side = kPositions * row + scales * sizeof(uint16_t);
+    const auto n_heads = static_cast<int64_t>(kWeightBytes / (2 * side));
+    const auto encoding = quant::format(type).activation;
+    const size_t q_stride = quant::activation_bytes(encoding, kHead);
+    std::vector<uint8_t> q(q_stride * static_cast<size_t>(group));
+    const std::vector<float> query(kHead, 0.01f);
+    for (size_t g = 0; g < static_cast<size_t>(group); ++g) ops.encode(encoding, query.data(), &q[g * q_stride], kHead);
     const uint8_t* cache = memory(kReadBytes).data();
     for (auto _ : state) {
-        std::fill(max.begin(), max.end(), -1e30f);
-        AttentionArgs a{};
-        a.q = q.data();
-        a.n_group = kGroup;
-        a.head_dim_k = a.head_dim_v = kHead;
-        a.k = cache;
-        a.v = cache + kPositions * kHead * 2;
-        a.k_stride = a.v_stride = kHead * 2;
-        a.n_positions = kPositions;
-        a.max = max.data();
-        a.sum = sum.data();
-        a.acc = acc.data();
-        ops.attention_f16(a);
+        pool(n_threads).for_each(n_heads * (kPositions / kRun), 1, [&](int64_t item, int64_t) {
+            std::vector<float> out(static_cast<size_t>(group) * (kHead + 2));
+            std::fill_n(out.data(), group, -1e30f);
+            const int64_t head = item / (kPositions / kRun), first = item % (kPositions / kRun) * kRun;
+            const uint8_t* k = cache + 2 * static_cast<size_t>(head) * side;
+            AttentionArgs a{};
+            a.q = q.data();
+            a.q_stride = q_stride;
+            a.n_group = group;
+            a.head_dim_k = a.head_dim_v = kHead;
+            a.k = k + static_cast<size_t>(first) * row;
+            a.v = a.k + side;
+            a.k_stride = a.v_stride = row;
+            a.k_scales = reinterpret_cast<const uint16_t*>(k + kPositions * row) + first;
+            a.v_scales = a.k_scales + side / sizeof(uint16_t);
+            a.scale_stride = kPositions;
+            a.n_positions = kRun;
+            a.max = out.data();
+            a.sum = a.max + group;
+            a.acc = a.sum + group;
+            ops.attention[static_cast<size_t>(type)](a);
+        });
     }
-    rates(state, 2.0 * kPositions * kHead * 2, 4.0 * kPositions * kHead * kGroup);
+    rates(state, static_cast<double>(n_heads) * 2.0 * static_cast<double>(side),
+          4.0 * static_cast<double>(n_heads) * kPositions * kHead * group);
 }
 
 const bool kRegistered = [] {
@@ -235,7 +254,13 @@ const bool kRegistered = [] {
             [=, &best](benchmark::State& s) { BM_ReadBandwidth(s, best, n); });
     for (const auto isa : available_isas(cpu)) {
         const Ops& table = ops(cpu, isa);
-        add(fmt::format("attention/f16/{}", isa), [&](benchmark::State& s) { BM_Attention(s, table); });
+        for (const DType type : {DType::F16, DType::Q8_0}) {
+            for (const int group : {1, 4, 8}) {
+                for (const int n : threads)
+                    add(fmt::format("attention/{}/{}/{}/{}", info(type).name, group, isa, n),
+                        [=, &table](benchmark::State& s) { BM_Attention(s, table, type, group, n); });
+            }
+        }
         for (size_t id = 0; id < kDTypeIdEnd; ++id) {
             if (!table.dot[id]) continue;
             const auto type = static_cast<DType>(id);

@@ -117,7 +117,7 @@ struct SessionOptions {
     int n_threads = 0;              ///< for single tokens; 0: one per core
     int n_threads_batch = 0;        ///< for prompts; 0: n_threads
     std::string sparsity = "auto";  ///< "off", "exact", "predict", "auto"
-    std::string kv_type = "f16";    ///< "f16" or "f32"
+    std::string kv_type = "f16";    ///< "f32", "f16", "bf16" or "q8_0"
     bool repack = true;             ///< copy weights into the order that is fastest to read, where memory allows
     std::string isa;                ///< one of Capabilities::isas; empty: the best
     LogSink log = {};               ///< used by the constructor only

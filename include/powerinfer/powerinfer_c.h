@@ -203,7 +203,7 @@ typedef struct powerinfer_session_options {
     int32_t n_threads;       /* for single tokens; 0: one per core */
     int32_t n_threads_batch; /* for prompts; 0: n_threads */
     const char* sparsity;    /* "off", "exact", "predict", "auto"; NULL: "auto" */
-    const char* kv_type;     /* "f16" or "f32"; NULL: "f16" */
+    const char* kv_type;     /* "f32", "f16", "bf16" or "q8_0"; NULL: "f16" */
     int32_t repack;          /* not 0: weights are copied into the order that is fastest to read, where memory allows */
     const char* isa;         /* one of powerinfer_isa(); NULL: the best */
     powerinfer_log_callback log; /* these four are used during powerinfer_session_new() only */

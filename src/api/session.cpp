@@ -27,7 +27,7 @@ plan::Budget budget(const SessionOptions& options, const model::ModelSpec& spec)
              kMaxSequences);
     const std::optional<DType> kv_type = find_dtype(std::string_view(options.kv_type));
     if (!kv_type)
-        fail(ErrorKind::bad_argument, "The session option kv_type is '{}'; it must be f16 or f32.", options.kv_type);
+        fail(ErrorKind::bad_argument, "The session option kv_type is '{}'; it must be f32, f16, bf16 or q8_0.", options.kv_type);
     plan::Budget b;
     b.n_ctx = options.n_ctx;
     b.n_seq = options.n_seq;

@@ -177,7 +177,7 @@ void Engine::shift(int seq, int n_keep, int n_discard) {
     if (n_keep < 0 || n_discard < 0 || n_discard > impl_->cache.n_past(seq) - n_keep)
         fail(ErrorKind::bad_argument, "cannot keep {} and drop {} of the {} tokens of sequence {}", n_keep, n_discard,
              impl_->cache.n_past(seq), seq);
-    if (n_discard > 0) impl_->cache.shift(seq, n_keep, n_discard, RopeTable(spec().rope));
+    if (n_discard > 0) impl_->cache.shift(seq, n_keep, n_discard, RopeTable(spec().rope), impl_->ops);
 }
 
 void Engine::copy(int from, int to, int n_past) {

@@ -1,20 +1,31 @@
 #include "engine/kv_cache.h"
 
+#include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "base/error.h"
 #include "base/half.h"
+#include "quant/format.h"
 
 namespace powerinfer::engine {
 namespace {
 
-size_t cache_bytes(const model::ModelSpec& spec, int n_ctx, int n_seq, size_t row) {
-    const double bytes = 2.0 * spec.n_layer * spec.n_head_kv * static_cast<double>(row) * n_ctx * n_seq;
+constexpr int kBlock = 32;  // elements that share a scale in Q8_0
+
+size_t cache_bytes(const model::ModelSpec& spec, int n_ctx, int n_seq, size_t head_bytes) {
+    const double bytes = 2.0 * spec.n_layer * spec.n_head_kv * static_cast<double>(head_bytes) * n_seq;
     if (bytes > static_cast<double>(uint64_t{1} << 46))
         fail(ErrorKind::out_of_memory, "a KV cache of {} positions for {} sequences needs {:.0f} GiB", n_ctx, n_seq,
              bytes / (1 << 30));
     return static_cast<size_t>(bytes);
+}
+
+size_t row_bytes_apart(const model::ModelSpec& spec, DType type) {
+    return type == DType::Q8_0 ? static_cast<size_t>(spec.head_dim) : row_bytes(type, spec.head_dim);
+}
+
+size_t round_up(size_t n, size_t unit) {
+    return (n + unit - 1) / unit * unit;
 }
 
 }  // namespace
@@ -25,55 +36,80 @@ KvCache::KvCache(const model::ModelSpec& spec, int n_ctx, int n_seq, DType type)
       head_dim_(spec.head_dim),
       n_ctx_(n_ctx),
       type_(type),
-      row_bytes_(powerinfer::row_bytes(type, spec.head_dim)),
-      buffer_(cache_bytes(spec, n_ctx, n_seq, row_bytes_)),
+      row_stride_(row_bytes_apart(spec, type)),
+      scale_stride_(type == DType::Q8_0 ? round_up(static_cast<size_t>(n_ctx), 32) : 0),
+      n_scales_(type == DType::Q8_0 ? static_cast<size_t>(head_dim_ / kBlock) : 0),
+      head_bytes_(round_up(static_cast<size_t>(n_ctx) * row_stride_, 64) + n_scales_ * scale_stride_ * sizeof(uint16_t)),
+      buffer_(cache_bytes(spec, n_ctx, n_seq, head_bytes_)),
       n_past_(static_cast<size_t>(n_seq), 0) {}
 
-uint8_t* KvCache::at(int seq, int layer, int is_value, int head) {
+KvCache::Head KvCache::at(int seq, int layer, int is_value, int head) {
     const auto plane = (static_cast<size_t>(seq) * static_cast<size_t>(n_layer_) + static_cast<size_t>(layer)) * 2 +
                        static_cast<size_t>(is_value);
-    const size_t index = plane * static_cast<size_t>(n_head_kv_) + static_cast<size_t>(head);
-    return buffer_.data() + index * static_cast<size_t>(n_ctx_) * row_bytes_;
+    uint8_t* rows = buffer_.data() + (plane * static_cast<size_t>(n_head_kv_) + static_cast<size_t>(head)) * head_bytes_;
+    uint8_t* scales = rows + round_up(static_cast<size_t>(n_ctx_) * row_stride_, 64);
+    return {rows, reinterpret_cast<uint16_t*>(scales)};
 }
 
-void KvCache::store(uint8_t* head, int position, const float* x, const kernels::Ops& ops) const {
-    uint8_t* row = head + static_cast<size_t>(position) * row_bytes_;
+void KvCache::store(const Head& head, int position, const float* x, const kernels::Ops& ops) const {
+    uint8_t* row = head.rows + static_cast<size_t>(position) * row_stride_;
     if (type_ == DType::F16) {
         ops.f32_to_f16(x, reinterpret_cast<uint16_t*>(row), head_dim_);
+    } else if (type_ != DType::Q8_0) {
+        quant::format(type_).encode(x, row, head_dim_, nullptr);
     } else {
-        std::memcpy(row, x, row_bytes_);
+        constexpr auto kEncoding = quant::ActivationEncoding::q8_32;
+        constexpr int kMost = 256;  // elements encoded in one go
+        const quant::Q8Parts most = quant::q8_parts(kEncoding, kMost);
+        alignas(64) uint8_t encoded[4 * kMost];
+        for (int i = 0; i < head_dim_; i += kMost) {
+            const int n = std::min(kMost, head_dim_ - i);
+            const quant::Q8Parts parts = n == kMost ? most : quant::q8_parts(kEncoding, n);
+            ops.encode(kEncoding, x + i, encoded, n);
+            std::memcpy(row + i, encoded, static_cast<size_t>(n));
+            const auto* d = reinterpret_cast<const float*>(encoded + parts.d);
+            for (int b = 0; b < n / kBlock; ++b)
+                head.scales[static_cast<size_t>(i / kBlock + b) * scale_stride_ + static_cast<size_t>(position)] =
+                    f32_to_f16(d[b]);
+        }
     }
 }
 
-void KvCache::shift(int seq, int n_keep, int n_discard, const RopeTable& rope) {
+void KvCache::load(const Head& head, int position, float* x) const {
+    const uint8_t* row = head.rows + static_cast<size_t>(position) * row_stride_;
+    if (type_ != DType::Q8_0) {
+        quant::format(type_).decode(row, x, head_dim_);
+        return;
+    }
+    for (int i = 0; i < head_dim_; ++i)
+        x[i] = f16_to_f32(head.scales[static_cast<size_t>(i / kBlock) * scale_stride_ + static_cast<size_t>(position)]) *
+               static_cast<float>(static_cast<int8_t>(row[i]));
+}
+
+void KvCache::move(const Head& from, int from_position, const Head& to, int to_position, int n) const {
+    const auto first = static_cast<size_t>(from_position), target = static_cast<size_t>(to_position);
+    const auto count = static_cast<size_t>(n);
+    std::memmove(to.rows + target * row_stride_, from.rows + first * row_stride_, count * row_stride_);
+    for (size_t b = 0; b < n_scales_; ++b)
+        std::memmove(to.scales + b * scale_stride_ + target, from.scales + b * scale_stride_ + first,
+                     count * sizeof(uint16_t));
+}
+
+void KvCache::shift(int seq, int n_keep, int n_discard, const RopeTable& rope, const kernels::Ops& ops) {
     const int end = n_past(seq);
     const int n_moved = end - n_keep - n_discard;
     std::vector<float> cos(static_cast<size_t>(rope.n_pairs())), sin(cos.size());
     rope.delta_angles(-n_discard, cos.data(), sin.data());
-    std::vector<float> head(static_cast<size_t>(head_dim_));
-    const auto offset = [&](int position) { return static_cast<size_t>(position) * row_bytes_; };
+    std::vector<float> row(static_cast<size_t>(head_dim_));
     for (int layer = 0; layer < n_layer_; ++layer) {
         for (int h = 0; h < n_head_kv_; ++h) {
-            for (uint8_t* rows : {keys(seq, layer, h), values(seq, layer, h)})
-                std::memmove(rows + offset(n_keep), rows + offset(n_keep + n_discard), offset(n_moved));
+            const Head k = keys(seq, layer, h), v = values(seq, layer, h);
+            move(k, n_keep + n_discard, k, n_keep, n_moved);
+            move(v, n_keep + n_discard, v, n_keep, n_moved);
             for (int p = n_keep; p < n_keep + n_moved; ++p) {
-                uint8_t* row = keys(seq, layer, h) + offset(p);
-                auto* halves = reinterpret_cast<uint16_t*>(row);
-                for (int i = 0; i < head_dim_; ++i) {
-                    if (type_ == DType::F16) {
-                        head[static_cast<size_t>(i)] = f16_to_f32(halves[i]);
-                    } else {
-                        std::memcpy(&head[static_cast<size_t>(i)], row + static_cast<size_t>(i) * 4, 4);
-                    }
-                }
-                rope.rotate(head.data(), cos.data(), sin.data());
-                for (int i = 0; i < head_dim_; ++i) {
-                    if (type_ == DType::F16) {
-                        halves[i] = f32_to_f16(head[static_cast<size_t>(i)]);
-                    } else {
-                        std::memcpy(row + static_cast<size_t>(i) * 4, &head[static_cast<size_t>(i)], 4);
-                    }
-                }
+                load(k, p, row.data());
+                rope.rotate(row.data(), cos.data(), sin.data());
+                store(k, p, row.data(), ops);
             }
         }
     }
@@ -82,11 +118,10 @@ void KvCache::shift(int seq, int n_keep, int n_discard, const RopeTable& rope) {
 
 void KvCache::copy(int from, int to, int n_past) {
     if (from != to) {
-        const size_t bytes = static_cast<size_t>(n_past) * row_bytes_;
         for (int layer = 0; layer < n_layer_; ++layer) {
             for (int h = 0; h < n_head_kv_; ++h) {
-                std::memcpy(keys(to, layer, h), keys(from, layer, h), bytes);
-                std::memcpy(values(to, layer, h), values(from, layer, h), bytes);
+                move(keys(from, layer, h), 0, keys(to, layer, h), 0, n_past);
+                move(values(from, layer, h), 0, values(to, layer, h), 0, n_past);
             }
         }
     }

@@ -107,13 +107,19 @@ inline constexpr int64_t kAttentionBlock = 64;
 /// The state is updated after every kAttentionBlock positions, counted from the first of the call. So a run may be cut
 /// into calls at multiples of kAttentionBlock without changing a bit; cut elsewhere, rounding differs. Results do not
 /// depend on n_group.
+/// A Q8_0 cache keeps quants and scales apart: rows of head_dim int8 and, for each block b of 32 of them, F16 scales of
+/// successive positions. Its queries come encoded as q8_32, so that keys meet them in whole numbers.
 struct AttentionArgs {
-    const float* q;        ///< [n_group][head_dim], already scaled
+    const uint8_t* q;      ///< n_group queries, already scaled: f32 or, for a Q8_0 cache, q8_32
+    size_t q_stride;       ///< bytes between queries
     int n_group;           ///< query heads that share this KV head
-    int head_dim_k, head_dim_v;
+    int head_dim_k, head_dim_v;  ///< multiples of 32 for a Q8_0 cache
     const uint8_t* k;      ///< first cached key row of this head
     const uint8_t* v;
     size_t k_stride, v_stride;  ///< bytes between positions
+    const uint16_t* k_scales = nullptr;  ///< Q8_0: scale of block b at [b * scale_stride + position]
+    const uint16_t* v_scales = nullptr;
+    size_t scale_stride = 0;
     int64_t n_positions;   ///< in this run
     float softcap = 0;     ///< 0 = none: score = softcap * tanh(score / softcap)
     float* max;            ///< [n_group] running maximum, start at -inf
@@ -143,7 +149,8 @@ struct Ops {
     /// h[i] = act(gate[i]) * up[i]; drelu also clamps `up` at zero. `up` may be null for ungated networks: act(gate).
     /// Element by element, so h may be `gate` or `up`. gelu is the tanh form.
     void (*gate)(GateActivation act, const float* gate, const float* up, float* h, int64_t n) = nullptr;
-    AttentionFn attention_f16 = nullptr, attention_f32 = nullptr;
+    /// By the type of cached keys and values: F32, F16, BF16, Q8_0.
+    AttentionFn attention[kDTypeIdEnd] = {};
     void (*f32_to_f16)(const float* x, uint16_t* y, int64_t n) = nullptr;
 };
 

@@ -32,6 +32,16 @@ void check(const model::ModelSpec& spec, Mode mode) {
              "sparsity mode 'predict' needs predictor tensors (fc1, fc2), which this model does not have: use exact or off");
 }
 
+void check_cache(const model::ModelSpec& spec, DType type) {
+    if (type != DType::F32 && type != DType::F16 && type != DType::BF16 && type != DType::Q8_0)
+        fail(ErrorKind::unsupported, "the KV cache cannot be stored as {}, expected F32, F16, BF16 or Q8_0",
+             info(type).name);
+    if (spec.head_dim % info(type).block != 0)
+        fail(ErrorKind::bad_argument,
+             "a KV cache in {} needs attention heads of a multiple of {} elements, but this model's have {}: use f16",
+             info(type).name, info(type).block, spec.head_dim);
+}
+
 /// Bytes of a down projection re-laid by neuron. Blocks are taken apart into codes of 4 or 8 bits and, per group of
 /// 16 or 32, scales and minima of up to 4 bytes each: an upper estimate.
 uint64_t relaid_bytes(const TensorView& down) {
@@ -78,8 +88,7 @@ Plan solve(const model::Model& model, const Budget& budget) {
     plan.kv_type = budget.kv_type;
     if (plan.n_seq < 1) fail(ErrorKind::bad_argument, "{} sequences were asked for, expected at least 1", plan.n_seq);
     if (plan.n_batch < 1) fail(ErrorKind::bad_argument, "the batch size is {}, expected at least 1", plan.n_batch);
-    if (plan.kv_type != DType::F16 && plan.kv_type != DType::F32)
-        fail(ErrorKind::unsupported, "the KV cache cannot be stored as {}, expected F16 or F32", info(plan.kv_type).name);
+    check_cache(spec, plan.kv_type);
 
     plan.mode = budget.mode;
     if (plan.mode == Mode::automatic) {

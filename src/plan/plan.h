@@ -16,7 +16,7 @@ struct Budget {
     int n_ctx = 0;               ///< positions per sequence; 0 = what the model was trained for
     int n_seq = 1;
     int n_batch = 512;           ///< tokens computed in one pass
-    DType kv_type = DType::F16;  ///< F16 or F32
+    DType kv_type = DType::F16;  ///< F32, F16, BF16 or Q8_0
     sparsity::Mode mode = sparsity::Mode::automatic;
     uint64_t ram_bytes = 0;      ///< memory that may be used beside the mapped file; 0 = not limited
     uint64_t repack_bytes = 0;   ///< memory for weights re-laid for speed, cache and buffers included; 0 = leave them mapped

@@ -15,6 +15,7 @@
 #include "tools/bench_report.h"
 #include "tools/commands.h"
 #include "tools/fma_rate.h"
+#include "tools/option_rows.h"
 #include "tools/perf.h"
 #include "tools/setup.h"
 #include "tools/synth.h"
@@ -206,7 +207,8 @@ std::vector<BenchResult> bench_model(Arguments a, const std::string& path) {
             r.n_batch = s.n_batch;
             r.n_ubatch = s.n_ubatch;
             r.n_threads = s.n_threads;
-            r.type_k = r.type_v = s.cache_type == DType::F32 ? "f32" : "f16";
+            for (const auto& [name, type] : cache_types())
+                if (type == s.cache_type) r.type_k = r.type_v = name;
             r.sparsity = sparsity::name(engine.plan().mode);
             r.repack = s.repack;
             r.isa = engine.isa();

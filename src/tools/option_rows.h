@@ -43,6 +43,9 @@ std::string value_text(const std::optional<T>& v) {
     return v ? value_text(*v) : std::string();
 }
 
+/// Number formats of the KV cache, by the words that name them.
+const std::vector<std::pair<std::string, DType>>& cache_types();
+
 template <class Field>
 std::string field_text(Field field, const Arguments& a) {
     return value_text(field(const_cast<Arguments&>(a)));  // only read; FIELD gives a mutable place

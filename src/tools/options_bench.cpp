@@ -50,9 +50,9 @@ Option words(std::string_view names, std::string value, std::string help, std::v
 std::string same(const std::string& word) { return word; }
 sparsity::Mode mode(const std::string& word) { return sparsity::mode_from_name(word); }
 DType cache_type(const std::string& word) {
-    if (word == "f16") return DType::F16;
-    if (word == "f32") return DType::F32;
-    fail(ErrorKind::bad_argument, "'{}' is not one of f16, f32", word);
+    for (const auto& [name, type] : cache_types())
+        if (name == word) return type;
+    fail(ErrorKind::bad_argument, "'{}' is not one of f16, f32, bf16, q8_0", word);
 }
 
 /// One shape a time, since a shape may hold commas.
@@ -107,7 +107,7 @@ std::vector<Option> bench_options() {
         integers("-b, --batch-size", FIELD(bench.n_batch), 1, "prompt tokens per step (default: 2048)"),
         integers("-ub, --ubatch-size", FIELD(bench.n_ubatch), 1, "tokens per pass over the weights (default: 512)"),
         integers("-t, --threads", FIELD(bench.n_threads), 1, "threads (default: one per core)"),
-        words("-ctk, --cache-type-k", "LIST", "number format of the cache: f16, f32 (default: f16)",
+        words("-ctk, --cache-type-k", "LIST", "number format of the cache: f16, f32, bf16, q8_0 (default: f16)",
               &BenchArgs::cache_type, cache_type),
         custom("-ctv, --cache-type-v", "LIST", "as --cache-type-k, which decides for both",
                [](Arguments&, const std::string& word) {

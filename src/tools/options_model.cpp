@@ -4,10 +4,7 @@
 namespace powerinfer::tools {
 namespace {
 
-using Types = std::vector<std::pair<std::string, DType>>;
 using Modes = std::vector<std::pair<std::string, sparsity::Mode>>;
-
-const Types kCacheTypes = {{"f16", DType::F16}, {"f32", DType::F32}};
 
 Option load_mode() {
     Option o = custom("-lm, --load-mode", "auto|none|mmap|mlock|mmap+mlock|dio",
@@ -51,6 +48,12 @@ Option activation() {
 
 }  // namespace
 
+const std::vector<std::pair<std::string, DType>>& cache_types() {
+    static const std::vector<std::pair<std::string, DType>> types = {
+        {"f16", DType::F16}, {"f32", DType::F32}, {"bf16", DType::BF16}, {"q8_0", DType::Q8_0}};
+    return types;
+}
+
 std::vector<Option> model_options() {
     using model::RopeScaling;
     const CommandSet file_commands = kModelCommands | Command::tokenize | Command::inspect;
@@ -78,9 +81,9 @@ std::vector<Option> model_options() {
             .env("LLAMA_ARG_THREADS_BATCH"),
         text("--isa", "NAME", FIELD(context.isa), "instruction set: see --version (default: the best there is)")
             .env("POWERINFER_ISA"),
-        choice("-ctk, --cache-type-k", FIELD(context.cache_type_k), kCacheTypes, "number format of cached keys")
+        choice("-ctk, --cache-type-k", FIELD(context.cache_type_k), cache_types(), "number format of cached keys")
             .env("LLAMA_ARG_CACHE_TYPE_K"),
-        choice("-ctv, --cache-type-v", FIELD(context.cache_type_v), kCacheTypes, "number format of cached values")
+        choice("-ctv, --cache-type-v", FIELD(context.cache_type_v), cache_types(), "number format of cached values")
             .env("LLAMA_ARG_CACHE_TYPE_V"),
         custom("--memory-f32", "", "cache keys and values in F32",
                [](Arguments& a, const std::string&) {

@@ -296,6 +296,18 @@ TEST_F(ApiSession, BadArgumentsAreNamed) {
     has(message_of([&] { sampler.sample(nullptr, 0); }), "2048");
 }
 
+TEST_F(ApiSession, CachesKeysAndValuesInAnyOfFourFormats) {
+    for (const char* type : {"f32", "F16", "bf16", "q8_0"}) {
+        SessionOptions with = small_session();
+        with.kv_type = type;
+        Session session(fable(), with);
+        EXPECT_EQ(session.generate(kPrompt, greedy(4)).tokens.size(), 4u) << type;
+        std::string name = type;
+        for (char& c : name) c = static_cast<char>(std::toupper(c));
+        EXPECT_NE(session.plan().find(name), std::string::npos) << session.plan();
+    }
+}
+
 TEST_F(ApiSession, LogsItsPlanAndChoices) {
     std::vector<std::string> lines;
     SessionOptions with = small_session("exact");

@@ -64,8 +64,9 @@ TEST(Dispatch, EveryEntryIsFilled) {
             EXPECT_TRUE(t.dot[id(type)] && t.axpy[id(type)] && t.decode[id(type)])
                 << isa << " " << info(type).name;
         }
-        EXPECT_TRUE(t.encode && t.rms_norm && t.add && t.gate && t.attention_f16 && t.attention_f32 &&
-                    t.f32_to_f16);
+        EXPECT_TRUE(t.encode && t.rms_norm && t.add && t.gate && t.f32_to_f16);
+        for (const DType type : {DType::F32, DType::F16, DType::BF16, DType::Q8_0})
+            EXPECT_TRUE(t.attention[id(type)]) << isa << " " << info(type).name;
         EXPECT_EQ(t.dot[id(DType::Q8_K)], nullptr);
         EXPECT_EQ(t.dot[id(DType::I32)], nullptr);
     }

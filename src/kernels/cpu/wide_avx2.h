@@ -17,7 +17,6 @@ struct WideAvx2 {
     };
     static constexpr int kTileRows = 2,
                          kTileTokens = 2;  ///< accumulators of a dot tile that fit the registers
-    static constexpr int kTileHeads = 2, kTileColumns = 2;  ///< likewise for the values of attention
 
     static F zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
     static F set(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }

@@ -15,7 +15,6 @@ struct WideAvx512 {
     using F = __m512;
     static constexpr int kTileRows = 4,
                          kTileTokens = 4;  ///< accumulators of a dot tile that fit the registers
-    static constexpr int kTileHeads = 4, kTileColumns = 4;  ///< likewise for the values of attention
 
     static F zero() { return _mm512_setzero_ps(); }
     static F set(float x) { return _mm512_set1_ps(x); }
