@@ -127,7 +127,8 @@ QuantizeResult quantize_file(const QuantizeOptions& options) {
                            options.token_embedding_type,  options.predictor_type};
     check_encoders(choice);
     check_paths(options);
-    const GgufFile file = GgufFile::open(options.input);
+    GgufFile file = GgufFile::open(options.input);
+    for (const auto& [key, value] : options.overrides) file.override_key(key, value);
     const std::vector<GgufTensor>& tensors = file.tensors();
 
     std::vector<MixTensor> listed;

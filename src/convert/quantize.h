@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/log.h"
+#include "formats/gguf.h"
 
 namespace powerinfer::convert {
 
@@ -19,6 +22,7 @@ struct QuantizeOptions {
     bool allow_requantize = false;     ///< accept an input that has lost precision already
     std::optional<DType> output_tensor_type, token_embedding_type;
     std::optional<DType> predictor_type;  ///< for fc1 and fc2; otherwise the base type
+    std::vector<std::pair<std::string, formats::GgufValue>> overrides;  ///< values of keys instead of the input's
     int n_threads = 0;                    ///< 0 = all cores
     LogSink log;                          ///< one line per tensor, totals
     Progress progress;

@@ -109,6 +109,11 @@ class GgufFile {
     std::optional<std::vector<double>> find_floats(std::string_view key) const;
     std::optional<std::vector<int64_t>> find_ints(std::string_view key) const;
 
+    /// Gives a key another value than the file has, or adds it. A key of the file keeps its stored type. Throws
+    /// Error{bad_argument} naming key and types where the value is of another kind or does not fit, or where the key
+    /// says how the file is laid out (general.alignment, split.*).
+    void override_key(const std::string& key, const GgufValue& value);
+
     /// Tensors in file order, parts one after another.
     const std::vector<GgufTensor>& tensors() const { return tensors_; }
     const GgufTensor* find_tensor(std::string_view name) const;

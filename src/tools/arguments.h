@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "generate/sampler_options.h"
 #include "model/spec.h"
 #include "sparsity/mode.h"
+#include "tools/overrides.h"
 #include "tools/program.h"
 
 namespace powerinfer::tools {
@@ -24,6 +26,7 @@ struct ModelArgs {
     sparsity::Mode sparsity = sparsity::Mode::automatic;
     bool lock = false;    ///< pin the file's pages in memory
     bool repack = true;   ///< re-lay weights for speed where memory allows
+    std::vector<KeyOverride> overrides;  ///< in the order given; the last one holds
 };
 
 /// Overrides of the file's rotary embedding; empty = as the file says.
@@ -160,6 +163,7 @@ struct Arguments {
     QuantizeArgs quantize;
     SynthArgs synth;
     BenchArgs bench;
+    std::set<std::string> given;     ///< first names of the options that environment or command line set
     std::vector<std::string> words;  ///< those that belong to no option
 
     bool help = false, version = false, list_devices = false;

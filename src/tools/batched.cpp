@@ -60,9 +60,9 @@ int batched(const Arguments& given) {
     const auto file = open_file(a, log);
     const auto model = load_model(file, a, log);
     const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
-    plan::Budget b = budget(a, model->spec, log);
     const auto n_prompt = tokenizer.encode(prompt, {.add_special = true, .parse_special = true}).size();
-    b.n_ctx = std::max(n_len, static_cast<int>(n_prompt) + 4);
+    a.context.n_ctx = std::max(n_len, static_cast<int>(n_prompt) + 4);
+    plan::Budget b = budget(a, model->spec, log);
     b.n_seq = n_parallel;
     auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a.context), log);
     perf.load_s = perf.total.seconds();

@@ -1,4 +1,5 @@
 // `inspect`: what a model file holds, without running it.
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "tools/activations.h"
 #include "tools/commands.h"
 #include "tools/numbers.h"
+#include "tools/setup.h"
 #include "tools/terminal.h"
 
 namespace powerinfer::tools {
@@ -187,12 +189,11 @@ int inspect(const Arguments& a) {
         fail(ErrorKind::bad_argument, "inspect takes one model file, {} were given", a.words.size());
     const std::string path = a.words.empty() ? a.model.path : a.words.front();
     if (path.empty()) fail(ErrorKind::bad_argument, "inspect needs a model file: powerinfer inspect MODEL");
-    if (!a.inspect.activations_text.empty()) {
-        Arguments with_model = a;
-        with_model.model.path = path;
-        return measure_activations(with_model);
-    }
-    const GgufFile file = GgufFile::open(path);
+    Arguments with_model = a;
+    with_model.model.path = path;
+    if (!a.inspect.activations_text.empty()) return measure_activations(with_model);
+    const auto opened = open_file(with_model, log_to_stderr(std::min(a.log.verbosity, 2)));
+    const GgufFile& file = *opened;
     if (a.inspect.json) {
         fmt::print("{}\n", to_json(file).dump(2, ' ', false, Json::error_handler_t::replace));
     } else {

@@ -77,6 +77,7 @@ std::map<const Option*, std::string> read_environment(const Program& program, co
                     fmt::format("error while handling environment variable \"{}\": {}", name, e.what()), &o};
             }
             from[&o] = name;
+            a.given.insert(o.names.front());
         }
     }
     return from;
@@ -158,6 +159,7 @@ Arguments parse(const Program& program, std::span<const char* const> words, cons
         } catch (const Error& e) {
             throw bad_value(program, word, e.what(), option);
         }
+        a.given.insert(option->names.front());
         if (a.help || a.version) return a;
     }
     return a;

@@ -152,7 +152,6 @@ std::vector<Option> accepted_options() {
             .in(kModelCommands | Command::tokenize | Command::bench),
         refused("-md, --model-draft, --spec-draft-model, -hfd, --spec-type, --spec-default", draft),
         refused("--lora, --lora-scaled, --lora-base, --control-vector, --control-vector-scaled", lora),
-        refused("--override-kv", "metadata cannot be overridden"),
         refused("--mmproj, --mmproj-url, --image, --audio, --video", media),
         refused("--infill, --spm-infill", "infill comes with the server"),
         refused("--embedding, --embeddings", "embeddings come with the server"),

@@ -38,6 +38,16 @@ Option sparsity_mode() {
     return std::move(o).env("POWERINFER_SPARSITY");
 }
 
+Option override_kv() {
+    Option o = custom("--override-kv", "KEY=TYPE:VALUE,...",
+                      "use these values instead of the file's metadata; types: int, float, bool, str; may be repeated",
+                      [](Arguments& a, const std::string& word) {
+                          for (KeyOverride& k : parse_overrides(word)) a.model.overrides.push_back(std::move(k));
+                      });
+    o.repeatable = true;
+    return o;
+}
+
 Option activation() {
     return custom("--activation", "NAME",
                   "activation of the feed-forward: silu, relu, relu2, gelu or drelu (default: as the file says)",
@@ -63,6 +73,7 @@ std::vector<Option> model_options() {
             .env("LLAMA_ARG_MODEL").in(file_commands),
         sparsity_mode().in(kModelCommands),
         activation().in(kModelCommands | Command::convert | Command::inspect),
+        override_kv().in(file_commands | Command::bench | Command::quantize),
         number("--sparse-threshold", "N", FIELD(model.threshold), -kAnyNumber, kAnyNumber,
                "predictor output from which a neuron counts as active (default: as the file says)"),
         integer("-c, --ctx-size", "N", FIELD(context.n_ctx), 0, kAnyInt,

@@ -118,7 +118,6 @@ std::vector<Option> tool_options() {
             tensor_type("--token-embedding-type", &QuantizeArgs::token_embedding_type, "type of token_embd.weight"),
             unsupported("--imatrix, --include-weights, --exclude-weights", "importance matrices are not supported yet"),
             unsupported("--keep-split", "the result is always one file"),
-            unsupported("--override-kv", "metadata cannot be overridden"),
             unsupported("--tensor-type, --tensor-type-file, --prune-layers, --dry-run", "not supported yet"),
         });
     return table;

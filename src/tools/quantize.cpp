@@ -58,6 +58,7 @@ int quantize(const Arguments& a) {
     o.allow_requantize = a.quantize.allow_requantize;
     o.output_tensor_type = a.quantize.output_tensor_type;
     o.token_embedding_type = a.quantize.token_embedding_type;
+    o.overrides = a.model.overrides;
     o.log = log_to_stderr(a.log.verbosity);
     o.progress = progress_on_terminal(watch, a.log.verbosity);
     const convert::QuantizeResult result = convert::quantize_file(o);

@@ -17,7 +17,7 @@ int run(const Arguments& a) {
     const auto chat = conversation_template(a, texts, *file, log);
     const auto model = load_model(file, a, log);
     const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
-    const generate::GenerateOptions options = generate_options(a, model->spec.n_vocab, log);
+    const generate::GenerateOptions options = generate_options(a, *file, model->spec.n_vocab, log);
     const plan::Plan plan = announced(plan::solve(*model, budget(a, model->spec, log)), log);
     auto engine = engine::Engine::load(model, plan, engine_options(a.context), log);
     generate::Session session(engine, tokenizer);

@@ -51,7 +51,12 @@ int fitting_context(const model::ModelSpec& spec, DType kv_type, const LogSink& 
 
 std::shared_ptr<const formats::GgufFile> open_file(const Arguments& a, const LogSink& log) {
     require_model(a);
-    auto file = std::make_shared<const formats::GgufFile>(formats::GgufFile::open(a.model.path));
+    auto file = std::make_shared<formats::GgufFile>(formats::GgufFile::open(a.model.path));
+    for (const auto& [key, value] : a.model.overrides) {
+        powerinfer::log(log, LogLevel::info, "--override-kv: '{}' {}", key,
+                        file->has(key) ? "replaces the file's value" : "is added; the file has no such key");
+        file->override_key(key, value);
+    }
     if (a.model.lock)
         for (const MappedFile& part : file->parts())
             if (!part.lock())

@@ -13,7 +13,8 @@
 
 namespace powerinfer::tools {
 
-/// Throws Error{bad_argument} where no model was given. Pins the pages if asked to, with a warning where that fails.
+/// The file with the overrides of --override-kv. Throws Error{bad_argument} where no model was given. Pins the pages if
+/// asked to, with a warning where that fails.
 std::shared_ptr<const formats::GgufFile> open_file(const Arguments& a, const LogSink& log);
 
 /// The model with the overrides of the command line and of LLAMA_SPARSE_PRED_THRESHOLD.

@@ -9,6 +9,7 @@
 #include "tools/interrupt.h"
 #include "tools/line_editor.h"
 #include "tools/prompt.h"
+#include "tools/sampling_defaults.h"
 #include "tools/terminal.h"
 
 namespace powerinfer::tools {
@@ -100,9 +101,9 @@ bool ends_with_any(const std::string& text, const std::vector<std::string>& endi
 
 }  // namespace
 
-generate::GenerateOptions generate_options(const Arguments& a, int n_vocab, const LogSink& log) {
+generate::GenerateOptions generate_options(const Arguments& a, const formats::GgufFile& file, int n_vocab, const LogSink& log) {
     generate::GenerateOptions o;
-    o.sampling = a.sampling;
+    o.sampling = sampling_options(a, file, log);
     generate::validate(o.sampling, n_vocab);
     if (o.sampling.seed == generate::kRandomSeed) o.sampling.seed = std::random_device{}() >> 1;
     o.stop.n_predict = a.prompt.n_predict;

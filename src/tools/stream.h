@@ -1,6 +1,7 @@
 // A completion on the terminal: the plain one, and the one that hands control back and forth (`main -i`).
 #pragma once
 
+#include "formats/gguf.h"
 #include "generate/generate.h"
 #include "generate/sampler.h"
 #include "tools/arguments.h"
@@ -24,9 +25,9 @@ struct Stage {
     Perf& perf;
 };
 
-/// Sampling and stop rules as asked for, with a seed that is known; both are told to the log. Throws
+/// Sampling and stop rules as asked for, or as the file recommends, with a seed that is known; both are told to the log. Throws
 /// Error{bad_argument} where they do not fit a vocabulary of this size.
-generate::GenerateOptions generate_options(const Arguments& a, int n_vocab, const LogSink& log);
+generate::GenerateOptions generate_options(const Arguments& a, const formats::GgufFile& file, int n_vocab, const LogSink& log);
 
 /// The prompt, then the text that follows, on stdout. The value is the exit status.
 int complete(const Stage& s);

@@ -4,10 +4,10 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "formats/gguf.h"
 #include "tokenizer/tokenizer.h"
 #include "tools/commands.h"
 #include "tools/numbers.h"
+#include "tools/setup.h"
 #include "tools/terminal.h"
 
 namespace powerinfer::tools {
@@ -24,10 +24,10 @@ std::string text_to_tokenize(const Arguments& a) {
 
 int tokenize(const Arguments& a) {
     require_no_words(a);
-    require_model(a);
     const std::string text = text_to_tokenize(a);
-    const formats::GgufFile file = formats::GgufFile::open(a.model.path);
-    const auto tokenizer = tokenizer::Tokenizer::load(file, log_to_stderr(a.log.verbosity));
+    const LogSink log = log_to_stderr(a.log.verbosity);
+    const auto file = open_file(a, log);
+    const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
     const std::vector<tokenizer::TokenId> ids =
         tokenizer.encode(text, {.add_special = a.tokenize.add_bos, .parse_special = a.tokenize.parse_special});
     if (a.tokenize.ids_only) {
