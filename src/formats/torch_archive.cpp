@@ -3,6 +3,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "base/error.h"
 #include "formats/pickle.h"
@@ -51,7 +52,11 @@ class TorchReader {
 
     std::span<const uint8_t> image_;
     std::string label_, folder_;
-    std::map<std::string, std::span<const uint8_t>, std::less<>> entries_;
+    /// Its bytes, checked against their CRC the first time; nothing where there is no such entry.
+    std::optional<std::span<const uint8_t>> read(const std::string& name);
+
+    ZipEntries entries_;
+    std::set<std::string> checked_;
     Pickle pickle_;
     TorchArchive archive_;
     size_t n_visits_ = 0;
@@ -70,20 +75,27 @@ TorchArchive TorchReader::run() {
         fail(ErrorKind::bad_file, "'{}' is not a PyTorch file: {}", label_, describe_start(image_));
     entries_ = read_zip(image_, label_);
     constexpr std::string_view kPickle = "/data.pkl";
-    for (const auto& [name, bytes] : entries_) {
+    for (const auto& [name, entry] : entries_) {
         if (!std::string_view(name).ends_with(kPickle)) continue;
         if (!folder_.empty()) fail(ErrorKind::bad_file, "'{}' holds more than one data.pkl", label_);
         folder_ = name.substr(0, name.size() - kPickle.size() + 1);
-        pickle_ = read_pickle(bytes, label_);
+        pickle_ = read_pickle(*read(name), label_);
     }
     if (folder_.empty())
         fail(ErrorKind::bad_file, "'{}' is a zip archive without data.pkl, so it is not a PyTorch file",
              label_);
-    const auto order = entries_.find(folder_ + "byteorder");
-    if (order != entries_.end() && std::string(order->second.begin(), order->second.end()) != "little")
+    const auto order = read(folder_ + "byteorder");
+    if (order && std::string(order->begin(), order->end()) != "little")
         fail(ErrorKind::unsupported, "'{}' is a big-endian file; only little-endian files are read", label_);
     visit(pickle_.root, "", 0);
     return std::move(archive_);
+}
+
+std::optional<std::span<const uint8_t>> TorchReader::read(const std::string& name) {
+    const auto entry = entries_.find(name);
+    if (entry == entries_.end()) return std::nullopt;
+    if (checked_.insert(name).second) check_crc(entry->second, name, label_);
+    return entry->second.bytes;
 }
 
 void TorchReader::visit(uint32_t index, const std::string& path, int depth) {
@@ -182,14 +194,14 @@ std::span<const uint8_t> TorchReader::copy_out(const Layout& layout, std::span<c
 void TorchReader::add_tensor(const PickleValue& tensor, const std::string& path) {
     const std::string where = fmt::format("'{}': tensor '{}'", label_, shown(path));
     const PickleValue& storage = pickle_.at(tensor.items[0]);
-    const auto entry = entries_.find(folder_ + "data/" + storage.text);
-    if (entry == entries_.end())
+    const auto entry = read(folder_ + "data/" + storage.text);
+    if (!entry)
         fail(ErrorKind::bad_file, "{} lies in entry 'data/{}', which is missing", where, shown(storage.text));
     const size_t element_bytes = safetensors_dtype_bytes(storage.dtype);
-    if (static_cast<uint64_t>(storage.integer) > entry->second.size() / element_bytes)
+    if (static_cast<uint64_t>(storage.integer) > entry->size() / element_bytes)
         fail(ErrorKind::bad_file,
              "{} lies in a storage of {} {} elements, but entry 'data/{}' has only {} bytes", where,
-             storage.integer, storage.dtype, shown(storage.text), entry->second.size());
+             storage.integer, storage.dtype, shown(storage.text), entry->size());
     const Layout layout = read_layout(tensor, storage.integer, where);
     SafeTensor out;
     out.dtype = storage.dtype;
@@ -197,10 +209,10 @@ void TorchReader::add_tensor(const PickleValue& tensor, const std::string& path)
     if (layout.n_elements == 0)
         out.bytes = {};
     else if (layout.contiguous())
-        out.bytes = entry->second.subspan(static_cast<size_t>(layout.offset) * element_bytes,
+        out.bytes = entry->subspan(static_cast<size_t>(layout.offset) * element_bytes,
                                           static_cast<size_t>(layout.n_elements) * element_bytes);
     else
-        out.bytes = copy_out(layout, entry->second, element_bytes, where);
+        out.bytes = copy_out(layout, *entry, element_bytes, where);
     if (!archive_.tensors_.emplace(path, std::move(out)).second)
         fail(ErrorKind::bad_file, "{} occurs twice", where);
 }

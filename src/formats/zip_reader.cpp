@@ -1,5 +1,7 @@
 #include "formats/zip_reader.h"
 
+#include <array>
+#include <cstring>
 #include <optional>
 
 #include "base/error.h"
@@ -82,12 +84,48 @@ void widen(std::span<const uint8_t> extra, const std::string& label,
     }
 }
 
+/// tables[k][b]: what a byte b does to the sum when k more bytes follow. Polynomial of IEEE 802.3, bits reversed.
+constexpr auto kCrcTables = [] {
+    std::array<std::array<uint32_t, 256>, 8> t{};
+    for (uint32_t b = 0; b < 256; ++b) {
+        uint32_t sum = b;
+        for (int i = 0; i < 8; ++i) sum = sum >> 1 ^ (sum & 1u ? 0xEDB88320u : 0u);
+        t[0][b] = sum;
+    }
+    for (size_t k = 1; k < 8; ++k)
+        for (size_t b = 0; b < 256; ++b) t[k][b] = t[k - 1][b] >> 8 ^ t[0][t[k - 1][b] & 0xFFu];
+    return t;
+}();
+
+/// Eight bytes a step: archives hold gigabytes.
+uint32_t crc32(std::span<const uint8_t> bytes) {
+    const auto& t = kCrcTables;
+    uint32_t sum = ~0u;
+    size_t i = 0;
+    for (; i + 8 <= bytes.size(); i += 8) {
+        uint64_t word;
+        std::memcpy(&word, bytes.data() + i, sizeof(word));
+        word ^= sum;
+        sum = 0;
+        for (size_t k = 0; k < 8; ++k) sum ^= t[7 - k][word >> 8 * k & 0xFFu];
+    }
+    for (; i < bytes.size(); ++i) sum = sum >> 8 ^ t[0][(sum ^ bytes[i]) & 0xFFu];
+    return ~sum;
+}
+
 }  // namespace
 
-std::map<std::string, std::span<const uint8_t>, std::less<>> read_zip(std::span<const uint8_t> archive,
-                                                                      const std::string& label) {
+void check_crc(const ZipEntry& entry, std::string_view name, const std::string& label) {
+    if (entry.crc == 0) return;  // torch.save can be told not to compute it
+    const uint32_t found = crc32(entry.bytes);
+    if (found != entry.crc)
+        fail_damaged(label, fmt::format("entry '{}' has the CRC {:08x}, its directory says {:08x}", shown(name), found,
+                                        entry.crc));
+}
+
+ZipEntries read_zip(std::span<const uint8_t> archive, const std::string& label) {
     const Directory directory = find_directory(archive, label);
-    std::map<std::string, std::span<const uint8_t>, std::less<>> entries;
+    ZipEntries entries;
     ByteReader reader(archive.subspan(directory.offset, directory.size), label);
     for (uint64_t i = 0; i < directory.n_entries; ++i) {
         constexpr std::string_view kWhere = "the zip directory";
@@ -96,7 +134,8 @@ std::map<std::string, std::span<const uint8_t>, std::less<>> read_zip(std::span<
         reader.take(4, kWhere);  // versions
         const auto flags = reader.number<uint16_t>(kWhere);
         const auto method = reader.number<uint16_t>(kWhere);
-        reader.take(8, kWhere);  // time, date, CRC
+        reader.take(4, kWhere);  // time, date
+        const auto crc = reader.number<uint32_t>(kWhere);
         uint64_t stored = reader.number<uint32_t>(kWhere);
         uint64_t size = reader.number<uint32_t>(kWhere);
         const auto name_bytes = reader.number<uint16_t>(kWhere);
@@ -128,7 +167,7 @@ std::map<std::string, std::span<const uint8_t>, std::less<>> read_zip(std::span<
             fail_damaged(label, where + " has another name in its header");
         local.take(local_extra_bytes, where);
         const auto bytes = local.take(size, where);
-        if (!entries.emplace(std::move(name), bytes).second) fail_damaged(label, where + " occurs twice");
+        if (!entries.emplace(std::move(name), ZipEntry{bytes, crc}).second) fail_damaged(label, where + " occurs twice");
     }
     return entries;
 }

@@ -6,12 +6,21 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace powerinfer::formats {
 
-/// The bytes of each entry by name, inside `archive`. Throws Error{bad_file | unsupported} naming `label` and
+struct ZipEntry {
+    std::span<const uint8_t> bytes;  ///< inside the archive
+    uint32_t crc = 0;                ///< CRC-32 of the bytes by the directory; 0 where the writer left it out
+};
+using ZipEntries = std::map<std::string, ZipEntry, std::less<>>;
+
+/// The entries by name. Their bytes are not looked at. Throws Error{bad_file | unsupported} naming `label` and
 /// entry.
-std::map<std::string, std::span<const uint8_t>, std::less<>> read_zip(std::span<const uint8_t> archive,
-                                                                      const std::string& label);
+ZipEntries read_zip(std::span<const uint8_t> archive, const std::string& label);
+
+/// Throws Error{bad_file} naming `label` and entry where the bytes are not those that were written.
+void check_crc(const ZipEntry& entry, std::string_view name, const std::string& label);
 
 }  // namespace powerinfer::formats

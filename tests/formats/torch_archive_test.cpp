@@ -289,6 +289,44 @@ TEST(TorchArchiveRefuses, FilesThatAreSomethingElse) {
     EXPECT_THAT(message_for(zip), HasSubstr("more than one data.pkl"));
 }
 
+/// The sum bit by bit, as its definition has it.
+uint32_t slow_crc(const std::vector<uint8_t>& bytes) {
+    uint32_t sum = ~0u;
+    for (const uint8_t b : bytes) {
+        sum ^= b;
+        for (int i = 0; i < 8; ++i) sum = sum >> 1 ^ (sum & 1u ? 0xEDB88320u : 0u);
+    }
+    return ~sum;
+}
+
+TEST(TorchArchiveDamaged, AMemberWithAnotherCrcIsNamed) {
+    ASSERT_EQ(slow_crc(test::bytes_of("123456789")), 0xCBF43926u) << "the published check value";
+    const RawZip sound = [] {
+        RawZip zip = torch_file(pk::tensor({}));
+        for (const auto& entry : zip.entries) zip.crcs.push_back(slow_crc(entry.second));
+        return zip;
+    }();
+    EXPECT_EQ(message_for(sound), "(no error)");
+    for (const size_t i : {size_t{0}, size_t{1}, size_t{2}}) {
+        const std::string& name = sound.entries[i].first;
+        for (const uint32_t bit : {1u, 0x80000000u}) {
+            RawZip bad = sound;
+            bad.crcs[i] ^= bit;
+            EXPECT_THAT(message_for(bad), StartsWith("'m.pt': the zip archive is damaged or cut short: entry '" + name +
+                                                     "' has the CRC " + fmt::format("{:08x}", sound.crcs[i])));
+        }
+        for (size_t at = 0; at < sound.entries[i].second.size(); ++at) {
+            RawZip bad = sound;
+            bad.entries[i].second[at] ^= 4;
+            EXPECT_THAT(message_for(bad), HasSubstr("entry '" + name + "' has the CRC ")) << at;
+        }
+    }
+    RawZip unread = sound;  // nobody asks for this one
+    unread.entries.emplace_back("m/data/99", test::bytes_of("more"));
+    unread.crcs.push_back(1);
+    EXPECT_EQ(message_for(unread), "(no error)");
+}
+
 TEST(TorchArchiveDamaged, EveryNumberByteAndLengthOfTheFile) {
     for (const bool zip64 : {false, true}) {
         RawZip zip = torch_file(

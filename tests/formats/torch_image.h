@@ -14,6 +14,7 @@ namespace powerinfer::test {
 struct RawZip {
     std::vector<std::pair<std::string, std::vector<uint8_t>>> entries;
     bool zip64 = false;
+    std::vector<uint32_t> crcs = {};  ///< of the entries; those left out are 0: not computed
     uint16_t method = 0, flags = 0;
     std::string comment;
 
@@ -38,7 +39,8 @@ struct RawZip {
             out.raw<uint32_t>(0);
             out.field<uint16_t>(flags, "flags");
             out.field<uint16_t>(method, "method");
-            out.raw<uint64_t>(0);
+            out.raw<uint32_t>(0);
+            out.raw<uint32_t>(i < crcs.size() ? crcs[i] : 0);
             out.field<uint32_t>(narrow(bytes.size()), "stored size");
             out.field<uint32_t>(narrow(bytes.size()), "size");
             out.field<uint16_t>(static_cast<uint16_t>(name.size()), "name length");
