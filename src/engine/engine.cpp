@@ -188,6 +188,23 @@ void Engine::copy(int from, int to, int n_past) {
     impl_->cache.copy(from, to, n_past);
 }
 
+std::vector<std::span<const uint8_t>> Engine::cached(int seq, int n_past) const {
+    impl_->check_seq(seq);
+    if (n_past < 0 || n_past > impl_->cache.n_past(seq))
+        fail(ErrorKind::bad_argument, "cannot give {} of the {} tokens of sequence {}", n_past, impl_->cache.n_past(seq), seq);
+    const std::vector<std::span<uint8_t>> pieces = impl_->cache.pieces(seq, n_past);
+    return {pieces.begin(), pieces.end()};
+}
+
+void Engine::restore(int seq, int n_past, const std::function<void(std::span<uint8_t>)>& fill) {
+    impl_->check_seq(seq);
+    if (n_past < 0 || n_past > impl_->cache.n_ctx())
+        fail(ErrorKind::bad_argument, "cannot restore {} tokens: the context has {}", n_past, impl_->cache.n_ctx());
+    impl_->cache.set_n_past(seq, 0);
+    for (const std::span<uint8_t> piece : impl_->cache.pieces(seq, n_past)) fill(piece);
+    impl_->cache.set_n_past(seq, n_past);
+}
+
 const EngineCounts& Engine::counts() const {
     return impl_->counts;
 }

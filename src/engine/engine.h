@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -82,6 +83,13 @@ class Engine {
     void shift(int seq, int n_keep, int n_discard);
     /// Makes sequence `to` an exact copy of the first n_past positions of `from`.
     void copy(int from, int to, int n_past);
+
+    /// The cached keys and values of the first n_past positions of a sequence, in pieces of a fixed order, for keeping
+    /// them in a file. Valid until the sequence changes.
+    std::vector<std::span<const uint8_t>> cached(int seq, int n_past) const;
+    /// Makes a sequence hold n_past positions whose pieces, in that order, `fill` provides. It must be the work of an
+    /// engine of the same model, plan and instruction set: the bytes are not looked at. Holds nothing if `fill` throws.
+    void restore(int seq, int n_past, const std::function<void(std::span<uint8_t>)>& fill);
 
     const EngineCounts& counts() const;
     void reset_counts();

@@ -128,4 +128,18 @@ void KvCache::copy(int from, int to, int n_past) {
     set_n_past(to, n_past);
 }
 
+std::vector<std::span<uint8_t>> KvCache::pieces(int seq, int n_past) {
+    const auto n = static_cast<size_t>(n_past);
+    std::vector<std::span<uint8_t>> all;
+    for (int layer = 0; layer < n_layer_; ++layer)
+        for (const int is_value : {0, 1})
+            for (int h = 0; h < n_head_kv_; ++h) {
+                const Head head = at(seq, layer, is_value, h);
+                all.emplace_back(head.rows, n * row_stride_);
+                for (size_t b = 0; b < n_scales_; ++b)
+                    all.emplace_back(reinterpret_cast<uint8_t*>(head.scales + b * scale_stride_), n * sizeof(uint16_t));
+            }
+    return all;
+}
+
 }  // namespace powerinfer::engine

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/aligned.h"
@@ -44,6 +45,9 @@ class KvCache {
     /// Forgets [n_keep, n_keep + n_discard), moves later positions down and turns their keys to the new places.
     void shift(int seq, int n_keep, int n_discard, const RopeTable& rope, const kernels::Ops& ops);
     void copy(int from, int to, int n_past);
+
+    /// The bytes of the first n_past positions of a sequence, always in the same order: for files.
+    std::vector<std::span<uint8_t>> pieces(int seq, int n_past);
 
   private:
     Head at(int seq, int layer, int is_value, int head);

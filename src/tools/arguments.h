@@ -58,6 +58,8 @@ struct PromptArgs {
     std::string system_file;
     bool random = false;
     int n_predict = -1;  ///< -1 = no limit, -2 = until the context is full
+    std::string cache_file;  ///< --prompt-cache
+    bool cache_all = false, cache_read_only = false;
 };
 
 struct ConsoleArgs {
@@ -76,7 +78,15 @@ struct ConsoleArgs {
     std::string chat_template, chat_template_file;
 };
 
+/// Where threads run; empty and 0 = where the system likes.
+struct ProcessorArgs {
+    std::vector<int> cpus;
+    int priority = 0;  ///< -1 low, 1 medium, 2 high, 3 the highest
+};
+
 struct LogArgs {
+    std::string file;     ///< messages go here too; empty = nowhere else
+    bool append = false;  ///< to what the file holds already
     int verbosity = 3;  ///< 0 answers only, 1 errors, 2 warnings, 3 info, 4 and 5 more
     bool perf = true;   ///< timing lines
     bool layers = false;  ///< active share per layer
@@ -151,6 +161,7 @@ struct Arguments {
     const Program* program = nullptr;
     ModelArgs model;
     ContextArgs context;
+    ProcessorArgs processor;
     generate::SamplerOptions sampling;
     PromptArgs prompt;
     ConsoleArgs console;

@@ -11,6 +11,7 @@
 #include "tools/commands.h"
 #include "tools/interrupt.h"
 #include "tools/options.h"
+#include "tools/processors.h"
 #include "tools/terminal.h"
 #include "tools/version.h"
 
@@ -77,7 +78,9 @@ int run_program(const Program& program, std::span<const char* const> words) {
     if (a.version) return answer(version_text());
     if (a.help) return answer(usage(program));
     if (a.list_devices) return answer("Available devices:\n");
+    if (!a.log.file.empty()) open_log_file(a.log.file, a.log.append);
     print_warnings(a);
+    place_process(a.processor, log_to_stderr(a.log.verbosity));
     return dispatch(a);
 }
 

@@ -50,6 +50,7 @@ const std::vector<Option>& option_table();
 
 // The families the table is made of, each in a file of its own.
 std::vector<Option> model_options();     ///< file, sparsity, context, threads, rope
+std::vector<Option> processor_options();
 std::vector<Option> text_options();      ///< prompt, console, chat
 std::vector<Option> sampling_options();
 std::vector<Option> tool_options();      ///< of one command each

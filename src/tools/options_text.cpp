@@ -43,6 +43,8 @@ std::vector<Option> text_options() {
                 "0 no messages, 1 errors, 2 warnings, 3 information, 4 and more everything")
             .env("LLAMA_LOG_VERBOSITY").in(kAll),
         log_disable().in(kAll),
+        text("--log-file", "FILE", FIELD(log.file), "write messages into this file too").in(kAll),
+        flag("--log-append", "", FIELD(log.append), "keep what the log file holds already").in(kAll),
         flag("--perf", "--no-perf", FIELD(log.perf), "print timings at the end").env("LLAMA_ARG_PERF",
                                                                                      "LLAMA_ARG_NO_PERF"),
         flag("--layers", "", FIELD(log.layers), "print the share of active neurons of every layer at the end"),
@@ -61,6 +63,13 @@ std::vector<Option> text_options() {
         integer("-n, --predict, --n-predict", "N", FIELD(prompt.n_predict), -2, kAnyInt,
                 "tokens to make; -1 = no limit, -2 = until the context is full")
             .env("LLAMA_ARG_N_PREDICT"),
+        text("--prompt-cache", "FILE", FIELD(prompt.cache_file),
+             "keep what was computed for the prompt in this file, and take it from there the next time")
+            .in(text_commands),
+        flag("--prompt-cache-all", "", FIELD(prompt.cache_all), "keep the answer too; not in interactive modes")
+            .in(text_commands),
+        flag("--prompt-cache-ro", "", FIELD(prompt.cache_read_only), "take from the file, never write it")
+            .in(text_commands),
         flag("--random-prompt", "", FIELD(prompt.random), "start from a random word").in(text_commands),
         text("-sys, --system-prompt", "TEXT", FIELD(prompt.system), "what the model is told before a conversation")
             .in(text_commands),

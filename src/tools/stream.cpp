@@ -6,9 +6,12 @@
 #include <cstdio>
 #include <random>
 
+#include "base/error.h"
+#include "base/file_writer.h"
 #include "tools/interrupt.h"
 #include "tools/line_editor.h"
 #include "tools/prompt.h"
+#include "tools/prompt_cache.h"
 #include "tools/sampling_defaults.h"
 #include "tools/terminal.h"
 
@@ -26,11 +29,35 @@ std::vector<std::string> reverse_prompts(const Arguments& a) {
     return all;
 }
 
-/// The tokens of the prompt, which is shown.
+void keep(const Stage& s, std::span<const int32_t> tokens) {
+    const PromptArgs& p = s.a.prompt;
+    if (p.cache_file.empty() || p.cache_read_only || tokens.empty()) return;
+    write_prompt_cache(p.cache_file, s.engine, s.fingerprint, tokens);
+    if (s.a.log.verbosity >= 3) say("prompt cache: {} tokens are kept in '{}'\n", tokens.size(), p.cache_file);
+}
+
+/// Computes the prompt by itself and keeps it, before anything can go wrong with the answer. Where the cache held it
+/// all, there is nothing to keep.
+void keep_prompt(const Stage& s, const std::vector<int32_t>& prompt) {
+    const std::string& file = s.a.prompt.cache_file;
+    if (file.empty()) return;
+    const std::vector<int32_t>& held = s.session.held();
+    const auto n_same = std::mismatch(prompt.begin(), prompt.end(), held.begin(), held.end()).first - prompt.begin();
+    if (s.a.log.verbosity >= 3) say("prompt cache: {} of the {} tokens of the prompt are in '{}'\n", n_same, prompt.size(), file);
+    if (static_cast<size_t>(n_same) == prompt.size()) return;
+    generate::GenerateOptions nothing = s.options;
+    nothing.stop.n_predict = 0;
+    s.perf.add(s.session.generate(prompt, nothing, {}).timings);
+    keep(s, prompt);
+}
+
+/// The tokens of the prompt, which is shown. Without a prompt, those of the cache.
 std::vector<int32_t> start(const Stage& s, const std::string& prompt) {
-    std::vector<int32_t> tokens = first_tokens(s.tokenizer, prompt, s.engine);
+    const bool goes_on = prompt.empty() && !s.session.held().empty();
+    std::vector<int32_t> tokens = goes_on ? s.session.held() : first_tokens(s.tokenizer, prompt, s.engine);
     if (s.a.console.verbose_prompt) print_tokens(s.tokenizer, tokens);
     if (s.a.console.display_prompt) print_now(prompt);
+    keep_prompt(s, tokens);
     return tokens;
 }
 
@@ -101,6 +128,17 @@ bool ends_with_any(const std::string& text, const std::vector<std::string>& endi
 
 }  // namespace
 
+void check_prompt_cache(const Arguments& a, bool is_conversation) {
+    const PromptArgs& p = a.prompt;
+    if (p.cache_file.empty()) return;
+    if (is_conversation) fail(ErrorKind::bad_argument, "--prompt-cache is for plain texts, not for conversations");
+    if (p.cache_all && is_interactive(a))
+        fail(ErrorKind::bad_argument, "--prompt-cache-all and interactive modes exclude each other");
+    if (p.cache_all && p.cache_read_only)
+        fail(ErrorKind::bad_argument, "--prompt-cache-all and --prompt-cache-ro exclude each other");
+    if (!p.cache_read_only) { const FileWriter can_be_written(p.cache_file); }
+}
+
 generate::GenerateOptions generate_options(const Arguments& a, const formats::GgufFile& file, int n_vocab, const LogSink& log) {
     generate::GenerateOptions o;
     o.sampling = sampling_options(a, file, log);
@@ -122,6 +160,9 @@ int complete(const Stage& s) {
     options.n_keep = n_keep(s, prompt);
     const generate::Answer answer = s.session.generate(prompt, options, s.sampler, print_now);
     s.perf.add(answer.timings);
+    if (s.a.prompt.cache_all && answer.n_shifts == 0) keep(s, s.session.held());
+    else if (s.a.prompt.cache_all && s.a.log.verbosity >= 2)
+        say("\nwarning: the answer is not kept in the prompt cache, as older text was forgotten for it\n");
     if (answer.reason == FinishReason::end_of_generation) print_end(s);
     if (answer.reason == FinishReason::context_full && s.a.log.verbosity >= 2)
         say("\nwarning: the context of {} tokens is full\n", s.engine.plan().n_ctx);

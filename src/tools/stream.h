@@ -23,7 +23,11 @@ struct Stage {
     generate::Sampler& sampler;  ///< one for all answers: a seed does not give every turn the same random numbers
     generate::GenerateOptions options;
     Perf& perf;
+    uint64_t fingerprint;  ///< of what a prompt cache must agree with; 0 where none is asked for
 };
+
+/// Throws Error{bad_argument} where --prompt-cache and its like do not fit the way the program is used.
+void check_prompt_cache(const Arguments& a, bool is_conversation);
 
 /// Sampling and stop rules as asked for, or as the file recommends, with a seed that is known; both are told to the log. Throws
 /// Error{bad_argument} where they do not fit a vocabulary of this size.

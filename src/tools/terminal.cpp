@@ -10,6 +10,11 @@
 #include "base/error.h"
 
 namespace powerinfer::tools {
+namespace {
+
+std::FILE* g_log_file = nullptr;  // as much a part of the process as stderr is
+
+}  // namespace
 
 LogSink log_to_stderr(int verbosity) {
     return [verbosity](LogLevel level, std::string_view line) {
@@ -24,7 +29,16 @@ void print_now(std::string_view text) {
         fail(ErrorKind::io, "cannot write to standard output: {}", std::strerror(errno));
 }
 
-void say(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void open_log_file(const std::string& path, bool append) {
+    g_log_file = std::fopen(path.c_str(), append ? "ae" : "we");
+    if (!g_log_file) fail(ErrorKind::io, "cannot write the log file '{}': {}", path, std::strerror(errno));
+    std::setvbuf(g_log_file, nullptr, _IOLBF, 0);
+}
+
+void say(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    if (g_log_file) std::fwrite(text.data(), 1, text.size(), g_log_file);
+}
 
 void hold_standard_streams() {
     for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {

@@ -21,7 +21,10 @@ void hold_standard_streams();
 /// Text that somebody reads while it grows. Throws Error{io} when it cannot be written.
 void print_now(std::string_view text);
 
-/// A message on stderr. A stderr that takes nothing (closed, full) stops no work.
+/// From now on every message goes into a file too. Throws Error{io} where it cannot be written.
+void open_log_file(const std::string& path, bool append);
+
+/// A message on stderr, and in the log file if there is one. A stderr that takes nothing (closed, full) stops no work.
 void say(std::string_view text);
 template <class... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {

@@ -296,7 +296,7 @@ TEST(Options, TheFlagsThatScriptsNeedAreAccepted) {
          "--temp", "0.8", "--top-k", "40", "--top-p", "0.95", "--min-p", "0.05", "--repeat-penalty", "1.1",
          "--repeat-last-n", "64", "--frequency-penalty", "0", "--presence-penalty", "0", "--ignore-eos", "--mlock",
          "--no-mmap", "--numa", "-ngl", "-1", "--vram-budget", "-1", "--reset-gpu-index", "--disable-gpu-index",
-         "--log-disable", "--log-enable", "--log-file", "x", "--log-new", "--log-append", "--log-test", "-tb", "4",
+         "--log-disable", "--log-enable", "--log-file", "x", "-C", "0xF", "-Cr", "0-3", "--cpu-strict", "0", "--prio", "0", "--log-new", "--log-append", "--log-test", "-tb", "4",
          "--keep", "0", "--in-prefix", "a", "--in-suffix", "b", "--memory-f32", "--tfs", "1", "--typical", "1"});
     EXPECT_THAT(old.words, IsEmpty());
     EXPECT_THAT(old.gpu_options, testing::SizeIs(4));
