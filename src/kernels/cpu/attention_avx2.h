@@ -58,7 +58,8 @@ struct AttentionAvx2 : WideAvx2 {
         return _mm256_add_epi32(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
     }
 
-    KERNEL_INLINE static F from_int8(__m128i x) {
+    KERNEL_INLINE static F load_int8(const uint8_t* p) {
+        const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
         return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x)),
                 _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(x, 8)))};
     }

@@ -60,7 +60,9 @@ struct AttentionAvx512 : WideAvx512 {
         return _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
     }
 
-    KERNEL_INLINE static F from_int8(__m128i x) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x)); }
+    KERNEL_INLINE static F load_int8(const uint8_t* p) {
+        return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+    }
     /// The first `count` (at most 8) of a, then of b.
     KERNEL_INLINE static F two_f16(const uint16_t* a, const uint16_t* b, int count) {
         const auto valid = static_cast<__mmask8>((1u << count) - 1);

@@ -1,4 +1,5 @@
 // Sums of weighted rows of all formats, for AVX-512.
+#include "kernels/cpu/eight_avx2.h"
 #include "kernels/cpu/kernel_sets.h"
 #include "kernels/cpu/slab_avx512.h"
 #include "kernels/cpu/wide_avx512.h"

@@ -67,8 +67,7 @@ struct RowGroup {
         const bool here = ahead < row_bytes;
         const uint8_t* const* from = here ? row : next;
         const size_t offset = here ? ahead : ahead - row_bytes;
-        for (int i = 0; i < V::kRows; ++i)
-            _mm_prefetch(reinterpret_cast<const char*>(from[i] + offset), _MM_HINT_T1);
+        for (int i = 0; i < V::kRows; ++i) ask_for(from[i] + offset);
     }
 };
 
@@ -93,10 +92,11 @@ struct StripGroup {
     /// many places, which works well only from the second-level cache.
     template <size_t kBlockBytes>
     KERNEL_INLINE void prefetch(size_t at, size_t) const {
-        constexpr auto kLevel = kBlockBytes <= 64 ? _MM_HINT_T0 : _MM_HINT_T1;
-        constexpr size_t kDistance = kBlockBytes <= 64 ? kStripAhead : 2 * kStripAhead;
-        for (size_t k = 0; k < 16 * kBlockBytes; k += 64)
-            _mm_prefetch(reinterpret_cast<const char*>(base + 16 * at + kDistance + k), kLevel);
+        constexpr bool kShort = kBlockBytes <= 64;
+        for (size_t k = 0; k < 16 * kBlockBytes; k += 64) {
+            if (kShort) ask_for_soon(base + 16 * at + kStripAhead + k);
+            if (!kShort) ask_for(base + 16 * at + 2 * kStripAhead + k);
+        }
     }
 };
 

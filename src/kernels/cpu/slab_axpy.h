@@ -6,8 +6,6 @@
 // For files compiled for one instruction set only, hence the anonymous namespace.
 #pragma once
 
-#include <immintrin.h>
-
 #include "kernels/cpu/slab_formats.h"
 #include "kernels/ops.h"
 
@@ -41,10 +39,6 @@ struct Slab {
     }
     int64_t pairs() const { return (n + 1) / 2; }
 };
-
-KERNEL_INLINE void ask_for(const uint8_t* p) {
-    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
-}
 
 /// The bytes of rows that will be read next.
 struct Ahead {
@@ -118,40 +112,35 @@ class SlabSum {
     /// Eight groups: scale times coefficient for all rows, the largest of each group, the sum of the minima; then whole
     /// numbers. Eight wide for AVX-512 as well: scales come in eights.
     void coefficients(const Slab& slab, size_t at, int64_t unit, int64_t last_block) {
-        __m256 min_sum = _mm256_setzero_ps(), min = min_sum;
-        __m256i max_bits = _mm256_setzero_si256();
+        auto min_sum = Eight::set(0.0f), min = min_sum;
+        auto max_bits = Eight::set(0);
         const int64_t rows = 2 * slab.pairs();
         for (int64_t r = 0; r < rows; ++r) {
-            const __m256 coef = _mm256_set1_ps(slab.coef[r]);
-            const __m256 x = _mm256_mul_ps(coef, Format::scales(slab.row[r] + at, unit, last_block, min));
-            put_8(coef_ + 8 * r, x);
+            const auto coef = Eight::set(slab.coef[r]);
+            const auto x = Eight::mul(coef, Format::scales(slab.row[r] + at, unit, last_block, min));
+            Eight::store(coef_ + 8 * r, x);
             // Magnitudes compared as bits, so that infinities and NaN are the largest.
-            const __m256i bits = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x7FFFFFFF));
-            max_bits = _mm256_max_epi32(max_bits, bits);
-            if (Format::kHasMin) min_sum = _mm256_fmadd_ps(coef, min, min_sum);
+            max_bits = Eight::max(max_bits, Eight::magnitude_bits(x));
+            if (Format::kHasMin) min_sum = Eight::fma(coef, min, min_sum);
         }
-        const __m256 max = _mm256_castsi256_ps(max_bits);
-        const __m256 usable = _mm256_cmp_ps(max, _mm256_set1_ps(kAxpySmallest), _CMP_GE_OQ);
-        const __m256 finite = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(0x7F800000), max_bits));
-        const __m256 inverse = _mm256_and_ps(_mm256_and_ps(usable, finite),
-                                             _mm256_div_ps(_mm256_set1_ps(kAxpyLargest), max));
-        const __m256 scale = _mm256_and_ps(usable, _mm256_mul_ps(max, _mm256_set1_ps(1.0f / kAxpyLargest)));
-        put_8(scale_ + 8 * unit, _mm256_blendv_ps(_mm256_set1_ps(__builtin_nanf("")), scale, finite));
-        put_8(min_sum_ + 8 * unit, min_sum);
+        const auto max = Eight::as_float(max_bits);
+        const auto usable = Eight::at_least(max, Eight::set(kAxpySmallest));
+        const auto finite = Eight::above(Eight::set(0x7F800000), max_bits);
+        const auto inverse =
+            Eight::keep(finite, Eight::keep(usable, Eight::div(Eight::set(kAxpyLargest), max)));
+        const auto scale = Eight::keep(usable, Eight::mul(max, Eight::set(1.0f / kAxpyLargest)));
+        Eight::store(scale_ + 8 * unit, Eight::choose(finite, scale, Eight::set(__builtin_nanf(""))));
+        Eight::store(min_sum_ + 8 * unit, min_sum);
 
-        __m256i sum = _mm256_setzero_si256();
+        auto sum = Eight::set(0);
         int32_t* both = both_ + 8 * unit;
         for (int64_t r = 0; r < rows; r += 2, both += stride_) {
-            const auto whole = [&](const float* c) __attribute__((always_inline)) {
-                return _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(c), inverse));
-            };
-            const __m256i q0 = whole(coef_ + 8 * r), q1 = whole(coef_ + 8 * r + 8);
-            const __m256i packed = _mm256_blend_epi16(q0, _mm256_slli_epi32(q1, 16), 0xAA);
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(both), packed);
-            sum = _mm256_add_epi32(sum, _mm256_add_epi32(q0, q1));
+            const auto q0 = Eight::whole(Eight::mul(Eight::load(coef_ + 8 * r), inverse));
+            const auto q1 = Eight::whole(Eight::mul(Eight::load(coef_ + 8 * r + 8), inverse));
+            Eight::store_words(both, q0, q1);
+            sum = Eight::add(sum, Eight::add(q0, q1));
         }
-        const __m256i of_zero = _mm256_mullo_epi32(sum, _mm256_set1_epi32(Format::kZero));
-        _mm256_store_si256(reinterpret_cast<__m256i*>(of_zero_ + 8 * unit), of_zero);
+        Eight::store(of_zero_ + 8 * unit, Eight::mul(sum, Eight::set(Format::kZero)));
     }
 
     /// Codes times coefficients, summed over the rows: total_[column of the tile].

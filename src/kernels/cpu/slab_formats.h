@@ -7,10 +7,9 @@
 //   load       kRaw registers of a row's bytes for a step, lanes as in the planes
 //   planes     bytes of those to codes; every byte by itself, so that rows may be interleaved before
 //   kSecond    how planes() leaves the codes of the second plane
-// Layouts: quant/blocks_*.h. For files compiled for AVX2 or more only, hence the anonymous namespace.
+// Layouts: quant/blocks_*.h. W and Eight (eight_*.h) supply the vectors. For files compiled for one
+// instruction set only, hence the anonymous namespace.
 #pragma once
-
-#include <immintrin.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -42,21 +41,17 @@ KERNEL_INLINE typename W::I high_nibbles(typename W::I x) {
 
 // ---- Scales -------------------------------------------------------------------------------------------------------
 
-KERNEL_INLINE void put_8(float* p, __m256 x) {
-    _mm256_storeu_ps(p, x);
-}
+using Floats8 = Eight::F;
+
 /// Eight bytes as floats.
-KERNEL_INLINE __m256 floats_8(uint64_t bytes) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<long long>(bytes))));
+KERNEL_INLINE Floats8 floats_8(uint64_t bytes) {
+    return Eight::from_bytes(bytes);
 }
 KERNEL_INLINE uint64_t pair(uint32_t low, uint32_t high) {
     return low | static_cast<uint64_t>(high) << 32;
 }
-KERNEL_INLINE __m256 half(uint16_t h) {
-    return _mm256_set1_ps(_cvtsh_ss(h));
-}
-KERNEL_INLINE __m256 minus(__m256 x) {
-    return _mm256_xor_ps(x, _mm256_set1_ps(-0.0f));
+KERNEL_INLINE Floats8 half(uint16_t h) {
+    return Eight::from_f16(h);
 }
 template <class T>
 KERNEL_INLINE T read(const uint8_t* p) {
@@ -67,30 +62,26 @@ KERNEL_INLINE T read(const uint8_t* p) {
 
 /// Eight F16 numbers that lie `stride` bytes apart, those past the last one the last one again. 14 bytes behind each
 /// can be read.
-KERNEL_INLINE __m256 halves_8(const uint8_t* p, int64_t stride, int64_t first, int64_t last) {
+KERNEL_INLINE Floats8 halves_8(const uint8_t* p, int64_t stride, int64_t first, int64_t last) {
     const auto at = [&](int64_t i) __attribute__((always_inline)) {
-        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + (i < last ? i : last) * stride));
+        return p + (first + i < last ? first + i : last) * stride;
     };
-    const auto two = [&](int64_t i) __attribute__((always_inline)) {
-        return _mm_unpacklo_epi16(at(first + i), at(first + i + 1));
-    };
-    const __m128i low = _mm_unpacklo_epi32(two(0), two(2)), high = _mm_unpacklo_epi32(two(4), two(6));
-    return _mm256_cvtph_ps(_mm_unpacklo_epi64(low, high));
+    return Eight::from_f16(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
 }
 /// The same with a check less when there are eight.
-KERNEL_INLINE __m256 halves(const uint8_t* p, int64_t stride, int64_t unit, int64_t last) {
+KERNEL_INLINE Floats8 halves(const uint8_t* p, int64_t stride, int64_t unit, int64_t last) {
     const int64_t first = 8 * unit;
     return first + 7 <= last ? halves_8(p + first * stride, stride, 0, 7) : halves_8(p, stride, first, last);
 }
 
 /// The six-bit scales and minima of Q4_K and Q5_K.
 template <class Block>
-KERNEL_INLINE __m256 scales_6(const Block& block, __m256& min) {
+KERNEL_INLINE Floats8 scales_6(const Block& block, Floats8& min) {
     const auto a = read<uint32_t>(block.scales), b = read<uint32_t>(block.scales + 4);
     const auto c = read<uint32_t>(block.scales + 8);
     constexpr uint32_t k63 = 0x3F3F3F3F, k15 = 0x0F0F0F0F, k48 = 0x30303030;
-    min = _mm256_mul_ps(minus(half(block.dmin)), floats_8(pair(b & k63, (c >> 4 & k15) | (b >> 2 & k48))));
-    return _mm256_mul_ps(half(block.d), floats_8(pair(a & k63, (c & k15) | (a >> 2 & k48))));
+    min = Eight::mul(Eight::minus(half(block.dmin)), floats_8(pair(b & k63, (c >> 4 & k15) | (b >> 2 & k48))));
+    return Eight::mul(half(block.d), floats_8(pair(a & k63, (c & k15) | (a >> 2 & k48))));
 }
 
 // ---- Four bits and more: 32 elements, each with a scale of its own ----------------------------------------------------
@@ -106,7 +97,7 @@ struct Nibbles32 {
     static constexpr int column(int /*lanes*/, int plane, int lane) { return 32 * lane + 16 * plane; }
     KERNEL_INLINE static int64_t base(int lanes, int64_t step) { return 32 * lanes * step; }
 
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t last, __m256&) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t last, Floats8&) {
         return halves(row, sizeof(Block), unit, last);
     }
     template <class W>
@@ -143,7 +134,7 @@ struct SlabQ4_0 : PlainNibbles<Nibbles32<quant::BlockQ4_0>> {
 struct SlabQ4_1 : PlainNibbles<Nibbles32<quant::BlockQ4_1>> {
     static constexpr int kZero = 0;
     static constexpr bool kHasMin = true;
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t last, __m256& min) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t last, Floats8& min) {
         min = halves(row + offsetof(Block, m), sizeof(Block), unit, last);
         return halves(row, sizeof(Block), unit, last);
     }
@@ -182,7 +173,7 @@ struct SlabQ5_0 : FifthBits32<quant::BlockQ5_0> {
 struct SlabQ5_1 : FifthBits32<quant::BlockQ5_1> {
     static constexpr int kZero = 0;
     static constexpr bool kHasMin = true;
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t last, __m256& min) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t last, Floats8& min) {
         min = halves(row + offsetof(Block, m), sizeof(Block), unit, last);
         return halves(row, sizeof(Block), unit, last);
     }
@@ -206,14 +197,14 @@ struct SlabIQ4_NL : Nibbles32<quant::BlockIQ4_NL> {
 
 struct SlabMXFP4 : Nibbles32<quant::BlockMXFP4> {
     static constexpr int kZero = 12;
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t last, __m256&) {
-        alignas(32) uint32_t bits[8];
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t last, Floats8&) {
+        uint32_t bits[8];
         for (int64_t k = 0; k < 8; ++k) {  // 2^(e - 128), subnormal for the two smallest e
             const int64_t block = 8 * unit + k < last ? 8 * unit + k : last;
             const uint32_t e = row[block * static_cast<int64_t>(sizeof(Block))];
             bits[k] = e >= 2 ? (e - 1) << 23 : 0x00200000u << e;
         }
-        return _mm256_castsi256_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(bits)));
+        return Eight::from_bits(bits);
     }
     template <class W>
     KERNEL_INLINE static void planes(const typename W::I raw[1], typename W::I& first, typename W::I& second) {
@@ -233,7 +224,7 @@ struct SlabQ8_0 : InOrder {
     using Block = quant::BlockQ8_0;
     static constexpr int kSize = 32, kGroup = 32, kZero = 128;
     static constexpr bool kHasMin = false;
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t last, __m256&) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t last, Floats8&) {
         return halves(row, sizeof(Block), unit, last);
     }
     template <class W>
@@ -268,7 +259,7 @@ struct Step256 {
 
 struct SlabIQ4_XS : Nibbles32<quant::BlockIQ4_XS> {
     static constexpr int kSize = 256, kZero = 128;
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t, __m256&) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t, Floats8&) {
         const auto& b = reinterpret_cast<const Block*>(row)[unit];
         const auto low = read<uint32_t>(b.scales_l);
         uint64_t nibbles = 0, upper = 0;
@@ -276,7 +267,7 @@ struct SlabIQ4_XS : Nibbles32<quant::BlockIQ4_XS> {
             nibbles |= static_cast<uint64_t>(low >> 4 * g & 15) << 8 * g;
             upper |= static_cast<uint64_t>(b.scales_h >> 2 * g & 3) << (8 * g + 4);
         }
-        return _mm256_mul_ps(half(b.d), _mm256_sub_ps(floats_8(nibbles | upper), _mm256_set1_ps(32)));
+        return Eight::mul(half(b.d), Eight::sub(floats_8(nibbles | upper), Eight::set(32.0f)));
     }
     template <class W>
     KERNEL_INLINE static void load(const uint8_t* row, int64_t step, int64_t, typename W::I raw[1]) {
@@ -301,7 +292,7 @@ struct SlabQ4_K : RunsOf64 {
     using Block = quant::BlockQ4_K;
     static constexpr int kRaw = 1;
     static constexpr Second kSecond = Second::times_16;
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t, __m256& min) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t, Floats8& min) {
         return scales_6(reinterpret_cast<const Block*>(row)[unit], min);
     }
     template <class W>
@@ -320,7 +311,7 @@ struct SlabQ5_K : RunsOf64 {
     using Block = quant::BlockQ5_K;
     static constexpr int kRaw = 2;
     static constexpr Second kSecond = Second::as_is;
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t, __m256& min) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t, Floats8& min) {
         return scales_6(reinterpret_cast<const Block*>(row)[unit], min);
     }
     template <class W>
@@ -349,10 +340,9 @@ struct SlabQ6_K {
         const int per_half = 4 / lanes;
         return 128 * (step / per_half) + 32 * (step % per_half);
     }
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t, __m256&) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t, Floats8&) {
         const auto& b = reinterpret_cast<const Block*>(row)[unit / 2];
-        const __m128i eight = _mm_cvtsi64_si128(read<int64_t>(reinterpret_cast<const uint8_t*>(b.scales) + unit % 2 * 8));
-        return _mm256_mul_ps(half(b.d), _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight)));
+        return Eight::mul(half(b.d), Eight::from_signed_bytes(b.scales + unit % 2 * 8));
     }
     template <class W>
     KERNEL_INLINE static void load(const uint8_t* row, int64_t step, int64_t, typename W::I raw[2]) {
@@ -393,12 +383,12 @@ struct SlabQ2_K : Pairs {
     using Block = quant::BlockQ2_K;
     static constexpr int kGroup = 16, kZero = 0, kRaw = 1;
     static constexpr bool kHasMin = true;
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t, __m256& min) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t, Floats8& min) {
         constexpr uint64_t k15 = 0x0F0F0F0F0F0F0F0F;
         const auto& b = reinterpret_cast<const Block*>(row)[unit / 2];
         const auto packed = read<uint64_t>(b.scales + unit % 2 * 8);
-        min = _mm256_mul_ps(minus(half(b.dmin)), floats_8(packed >> 4 & k15));
-        return _mm256_mul_ps(half(b.d), floats_8(packed & k15));
+        min = Eight::mul(Eight::minus(half(b.dmin)), floats_8(packed >> 4 & k15));
+        return Eight::mul(half(b.d), floats_8(packed & k15));
     }
     template <class W>
     KERNEL_INLINE static void load(const uint8_t* row, int64_t step, int64_t, typename W::I raw[1]) {
@@ -416,15 +406,15 @@ struct SlabQ3_K : Pairs {
     using Block = quant::BlockQ3_K;
     static constexpr int kGroup = 16, kZero = 4, kRaw = 2;
     static constexpr bool kHasMin = false;
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t, __m256&) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t, Floats8&) {
         constexpr uint32_t k15 = 0x0F0F0F0F, k48 = 0x30303030;
         const auto& b = reinterpret_cast<const Block*>(row)[unit / 2];
         const int second = static_cast<int>(unit % 2);  // the second eight have the high halves and the next pairs of bits
         const uint32_t low = read<uint32_t>(b.scales) >> 4 * second, next = read<uint32_t>(b.scales + 4) >> 4 * second;
         const uint64_t upper = static_cast<uint64_t>(read<uint32_t>(b.scales + 8)) << 4 >> 4 * second;
         const auto bits = [](uint64_t x) __attribute__((always_inline)) { return static_cast<uint32_t>(x) & k48; };
-        const __m256 eight = floats_8(pair((low & k15) | bits(upper), (next & k15) | bits(upper >> 2)));
-        return _mm256_mul_ps(half(b.d), _mm256_sub_ps(eight, _mm256_set1_ps(32)));
+        const Floats8 eight = floats_8(pair((low & k15) | bits(upper), (next & k15) | bits(upper >> 2)));
+        return Eight::mul(half(b.d), Eight::sub(eight, Eight::set(32.0f)));
     }
     template <class W>
     KERNEL_INLINE static void load(const uint8_t* row, int64_t step, int64_t, typename W::I raw[2]) {
@@ -446,7 +436,7 @@ struct SlabTQ2_0 : Pairs {
     static constexpr int kGroup = 32, kZero = 1, kRaw = 1;
     static constexpr bool kHasMin = false;
     /// One scale for 256 columns, kept as if 32 shared it.
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t, __m256&) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t, Floats8&) {
         return half(reinterpret_cast<const Block*>(row)[unit].d);
     }
     template <class W>
@@ -465,7 +455,7 @@ struct SlabTQ1_0 : InOrder {
     static constexpr int kSize = 256, kGroup = 32, kZero = 1;
     static constexpr bool kHasMin = false;
     /// One scale for 256 columns, kept as if 32 shared it.
-    KERNEL_INLINE static __m256 scales(const uint8_t* row, int64_t unit, int64_t, __m256&) {
+    KERNEL_INLINE static Floats8 scales(const uint8_t* row, int64_t unit, int64_t, Floats8&) {
         return half(reinterpret_cast<const Block*>(row)[unit].d);
     }
     /// Columns 16m to 16m + 15 are one digit of 16 bytes; the last 16 are the four digits of four bytes.

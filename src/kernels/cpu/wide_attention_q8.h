@@ -85,7 +85,7 @@ struct Q8Cache {
 #pragma GCC unroll 4
                 for (int b = 0; b < B; ++b) {
                     if (b % 2 == 0) rows.prefetch(value, static_cast<size_t>(32 * b));
-                    const auto v0 = decoded<A>(value + 32 * b), v1 = decoded<A>(value + 32 * b + 16);
+                    const auto v0 = A::load_int8(value + 32 * b), v1 = A::load_int8(value + 32 * b + 16);
 #pragma GCC unroll 4
                     for (int h = 0; h < H; ++h) {
                         const auto w = A::set(scaled[b][h][p]);
@@ -99,11 +99,6 @@ struct Q8Cache {
                 for (int c = 0; c < C; ++c) A::store(to + 16 * c, acc[h][c]);
             }
         }
-    }
-
-    template <class A>
-    KERNEL_INLINE static typename A::F decoded(const uint8_t* p) {
-        return A::from_int8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
     }
 };
 

@@ -2,8 +2,6 @@
 // For files compiled for one instruction set only, hence the anonymous namespace.
 #pragma once
 
-#include <immintrin.h>
-
 #include "kernels/cpu/inline.h"
 #include "kernels/ops.h"
 
@@ -28,7 +26,7 @@ struct BlockRows {
     }
     /// Asks for the line that lies `at` bytes into a row of the next block.
     KERNEL_INLINE void prefetch(const uint8_t* row, size_t at) const {
-        _mm_prefetch(reinterpret_cast<const char*>(row + ahead + at), _MM_HINT_T1);
+        ask_for(row + ahead + at);
     }
 };
 

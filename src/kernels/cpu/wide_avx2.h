@@ -8,10 +8,12 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/wide_x86.h"
+
 namespace powerinfer::kernels {
 namespace {
 
-struct WideAvx2 {
+struct WideAvx2 : WideX86 {
     struct F {
         __m256 lo, hi;
     };
@@ -58,11 +60,11 @@ struct WideAvx2 {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(x.lo, _MM_FROUND_TO_NEAREST_INT));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8), _mm256_cvtps_ph(x.hi, _MM_FROUND_TO_NEAREST_INT));
     }
-    /// Rounded to nearest even; values lie in [-128, 127].
-    static __m128i to_int8(F x) {
+    /// Stores whole numbers, rounded to nearest even, and returns their sum; values lie in [-128, 127].
+    static int store_int8(int8_t* q, F x) {
         const __m256i words = _mm256_packs_epi32(_mm256_cvtps_epi32(x.lo), _mm256_cvtps_epi32(x.hi));
         const __m256i in_order = _mm256_permute4x64_epi64(words, 0xD8);
-        return _mm_packs_epi16(_mm256_castsi256_si128(in_order), _mm256_extracti128_si256(in_order, 1));
+        return store_codes(q, _mm_packs_epi16(_mm256_castsi256_si128(in_order), _mm256_extracti128_si256(in_order, 1)));
     }
 
     static F add(F a, F b) { return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)}; }

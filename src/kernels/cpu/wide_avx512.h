@@ -8,10 +8,12 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/wide_x86.h"
+
 namespace powerinfer::kernels {
 namespace {
 
-struct WideAvx512 {
+struct WideAvx512 : WideX86 {
     using F = __m512;
     static constexpr int kTileRows = 4,
                          kTileTokens = 4;  ///< accumulators of a dot tile that fit the registers
@@ -42,8 +44,8 @@ struct WideAvx512 {
     static void store_f16(uint16_t* p, F x) {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
     }
-    /// Rounded to nearest even; values lie in [-128, 127].
-    static __m128i to_int8(F x) { return _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x)); }
+    /// Stores whole numbers, rounded to nearest even, and returns their sum; values lie in [-128, 127].
+    static int store_int8(int8_t* q, F x) { return store_codes(q, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(x))); }
 
     static F add(F a, F b) { return _mm512_add_ps(a, b); }
     static F sub(F a, F b) { return _mm512_sub_ps(a, b); }

@@ -42,7 +42,7 @@ struct AxpyRows {
         const size_t offset = here ? ahead : ahead - row_bytes;
         for (int i = 0; i < R; ++i) {
             const uint8_t* from = here ? row[i] : next.row[i];
-            _mm_prefetch(reinterpret_cast<const char*>(from + offset), _MM_HINT_T1);
+            ask_for(from + offset);
         }
     }
 };

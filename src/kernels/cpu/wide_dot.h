@@ -6,6 +6,7 @@
 // one instruction set only, hence the anonymous namespace.
 #pragma once
 
+#include "kernels/cpu/inline.h"
 #include "kernels/cpu/wide_elements.h"
 #include "kernels/ops.h"
 
@@ -45,8 +46,7 @@ void dot_tile(const DotArgs& a, int64_t r0, int64_t t0) {
                 const bool here = ahead < row_bytes;
                 for (int r = 0; r < R; ++r) {
                     const uint8_t* row = here ? reinterpret_cast<const uint8_t*>(w[r]) : next[r];
-                    _mm_prefetch(reinterpret_cast<const char*>(row + (here ? ahead : ahead - row_bytes)),
-                                 _MM_HINT_T1);
+                    ask_for(row + (here ? ahead : ahead - row_bytes));
                 }
             }
         }

@@ -16,7 +16,7 @@ void rms_norm(const float* x, const float* weight, float* y, int64_t n, float ep
     const int left = static_cast<int>(n - i);
     if (left > 0) squares = W::fma(W::load(x + i, left), W::load(x + i, left), squares);
     const float mean = W::sum(squares) / static_cast<float>(n);
-    const auto scale = W::set(1.0f / _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(mean + eps))));
+    const auto scale = W::set(1.0f / W::square_root(mean + eps));
     for (i = 0; i + 16 <= n; i += 16)
         W::store(y + i, W::mul(W::mul(W::load(x + i), scale), W::load(weight + i)));
     if (left > 0)
@@ -82,10 +82,7 @@ template <class W>
 void to_f16(const float* x, uint16_t* y, int64_t n) {
     int64_t i = 0;
     for (; i + 16 <= n; i += 16) W::store_f16(y + i, W::load(x + i));
-    for (; i < n; ++i) {
-        const __m128i half = _mm_cvtps_ph(_mm_set_ss(x[i]), _MM_FROUND_TO_NEAREST_INT);
-        y[i] = static_cast<uint16_t>(_mm_extract_epi16(half, 0));
-    }
+    for (; i < n; ++i) y[i] = W::to_f16(x[i]);
 }
 
 /// One block of the q8 encodings (quant/activation_q8.h); returns its scale. The sixteens are summed into
@@ -106,13 +103,7 @@ inline float encode_q8_block(const float* x, int8_t* q, int* sums) {
         return finite ? 0 : __builtin_nanf("");
     }
     const auto inverse = W::set(127.0f / amax);
-    for (int i = 0; i < kBlock; i += 16) {
-        const __m128i codes = W::to_int8(W::mul(W::load(x + i), inverse));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(q + i), codes);
-        const __m128i unsigned_codes = _mm_xor_si128(codes, _mm_set1_epi8(-128));  // each larger by 128
-        const __m128i halves = _mm_sad_epu8(unsigned_codes, _mm_setzero_si128());
-        sums[i / 16] = _mm_cvtsi128_si32(halves) + _mm_extract_epi16(halves, 4) - 16 * 128;
-    }
+    for (int i = 0; i < kBlock; i += 16) sums[i / 16] = W::store_int8(q + i, W::mul(W::load(x + i), inverse));
     return amax / 127.0f;
 }
 
