@@ -195,15 +195,18 @@ void BM_Tokens(benchmark::State& state, const Ops& ops, DType type, bool interle
           2.0 * kRows * static_cast<double>(n_tokens) * kColumns);
 }
 
-/// Attention of one token over 4096 cached positions of KV heads of 128, each with `group` query heads: as many heads as
-/// do not fit the caches, handed out in runs of 1024 positions.
-void BM_Attention(benchmark::State& state, const Ops& ops, DType type, int group, int n_threads) {
-    constexpr int64_t kPositions = 4096, kRun = 1024;
+/// Attention of one token over KV heads of 128, each with `group` query heads and `positions` cached positions: as many
+/// heads as fill `bytes`, handed out in runs of 1024 positions.
+void BM_Attention(benchmark::State& state, const Ops& ops, DType type, int group, size_t bytes, int64_t positions,
+                  int n_threads) {
+    constexpr int64_t kRun = 1024;
     constexpr int kHead = 128;
     const size_t row = type == DType::Q8_0 ? kHead : row_bytes(type, kHead);
-    const size_t scales = type == DType::Q8_0 ? kPositions * kHead / 32 : 0;  // per side, in two bytes
-    const size_t side = kPositions * row + scales * sizeof(uint16_t);
-    const auto n_heads = static_cast<int64_t>(kWeightBytes / (2 * side));
+    const auto count = static_cast<size_t>(positions);
+    const size_t scales = type == DType::Q8_0 ? count * kHead / 32 : 0;  // per side, in two bytes
+    const size_t side = count * row + scales * sizeof(uint16_t);
+    const auto n_heads = static_cast<int64_t>(std::max<size_t>(1, bytes / (2 * side)));
+    const int64_t n_runs = positions / kRun;
     const auto encoding = quant::format(type).activation;
     const size_t q_stride = quant::activation_bytes(encoding, kHead);
     std::vector<uint8_t> q(q_stride * static_cast<size_t>(group));
@@ -211,10 +214,10 @@ void BM_Attention(benchmark::State& state, const Ops& ops, DType type, int group
     for (size_t g = 0; g < static_cast<size_t>(group); ++g) ops.encode(encoding, query.data(), &q[g * q_stride], kHead);
     const uint8_t* cache = memory(kReadBytes).data();
     for (auto _ : state) {
-        pool(n_threads).for_each(n_heads * (kPositions / kRun), 1, [&](int64_t item, int64_t) {
+        pool(n_threads).for_each(n_heads * n_runs, 1, [&](int64_t item, int64_t) {
             std::vector<float> out(static_cast<size_t>(group) * (kHead + 2));
             std::fill_n(out.data(), group, -1e30f);
-            const int64_t head = item / (kPositions / kRun), first = item % (kPositions / kRun) * kRun;
+            const int64_t head = item / n_runs, first = item % n_runs * kRun;
             const uint8_t* k = cache + 2 * static_cast<size_t>(head) * side;
             AttentionArgs a{};
             a.q = q.data();
@@ -224,9 +227,9 @@ void BM_Attention(benchmark::State& state, const Ops& ops, DType type, int group
             a.k = k + static_cast<size_t>(first) * row;
             a.v = a.k + side;
             a.k_stride = a.v_stride = row;
-            a.k_scales = reinterpret_cast<const uint16_t*>(k + kPositions * row) + first;
+            a.k_scales = reinterpret_cast<const uint16_t*>(k + count * row) + first;
             a.v_scales = a.k_scales + side / sizeof(uint16_t);
-            a.scale_stride = kPositions;
+            a.scale_stride = count;
             a.n_positions = kRun;
             a.max = out.data();
             a.sum = a.max + group;
@@ -235,7 +238,7 @@ void BM_Attention(benchmark::State& state, const Ops& ops, DType type, int group
         });
     }
     rates(state, static_cast<double>(n_heads) * 2.0 * static_cast<double>(side),
-          4.0 * static_cast<double>(n_heads) * kPositions * kHead * group);
+          4.0 * static_cast<double>(n_heads) * static_cast<double>(count) * kHead * group);
 }
 
 const bool kRegistered = [] {
@@ -256,9 +259,13 @@ const bool kRegistered = [] {
         const Ops& table = ops(cpu, isa);
         for (const DType type : {DType::F16, DType::Q8_0}) {
             for (const int group : {1, 4, 8}) {
+                add(fmt::format("attention_cached/{}/{}/{}", info(type).name, group, isa),
+                    [=, &table](benchmark::State& s) { BM_Attention(s, table, type, group, 0, 1024, 1); });
                 for (const int n : threads)
                     add(fmt::format("attention/{}/{}/{}/{}", info(type).name, group, isa, n),
-                        [=, &table](benchmark::State& s) { BM_Attention(s, table, type, group, n); });
+                        [=, &table](benchmark::State& s) {
+                            BM_Attention(s, table, type, group, kWeightBytes, 4096, n);
+                        });
             }
         }
         for (size_t id = 0; id < kDTypeIdEnd; ++id) {
