@@ -19,9 +19,6 @@ constexpr int64_t kTileNeurons = 64;
 constexpr int64_t kTileTokens = 64;
 // Columns of the down projection summed at a time: a multiple of every block size.
 constexpr int64_t kTileColumns = 256;
-// Above this share of active pairs in a tile, computing all of them costs less than following lists.
-constexpr double kDenseShare = 0.6;
-
 GateActivation kernel_activation(model::Activation a) {
     switch (a) {
         case model::Activation::silu: return GateActivation::silu;
@@ -302,22 +299,23 @@ void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end
     const auto acts_of = [&](const Matrix& m, const Activations& a) {
         return a.data(m.encoding) + static_cast<size_t>(token) * a.stride(m.encoding);
     };
-    // All rows of the tile times all its tokens: out[t][j].
-    const auto dense = [&](const Matrix& m, const Activations& a, float* out) {
-        m.dot({.weights = m.data + static_cast<size_t>(begin) * m.row_stride,
+    // Rows [first, first + count) of the tile times all its tokens: out[t][j].
+    const auto dense_rows = [&](const Matrix& m, const Activations& a, int64_t first, int64_t count, float* out) {
+        m.dot({.weights = m.data + static_cast<size_t>(begin + first) * m.row_stride,
                .row_stride = m.row_stride,
-               .n_rows = n,
+               .n_rows = count,
                .n = m.n_in,
                .acts = acts_of(m, a),
                .act_stride = a.stride(m.encoding),
                .n_tokens = n_tokens,
-               .out = out,
+               .out = out + first,
                .out_stride = kTileNeurons});
         if (m.bias == nullptr) return;
         for (int64_t t = 0; t < n_tokens; ++t) {
-            for (int64_t j = 0; j < n; ++j) out[t * kTileNeurons + j] += m.bias[begin + j];
+            for (int64_t j = first; j < first + count; ++j) out[t * kTileNeurons + j] += m.bias[begin + j];
         }
     };
+    const auto dense = [&](const Matrix& m, const Activations& a, float* out) { dense_rows(m, a, 0, n, out); };
     const auto at = [&](int64_t t, int64_t j) { return static_cast<size_t>(t * kTileNeurons + j); };
 
     const auto pairs = static_cast<uint64_t>(n * n_tokens);
@@ -342,24 +340,38 @@ void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end
         const auto is_selected = [&](int64_t t, int64_t j) {
             return call.mode != Mode::predict || !(s.logits[at(t, j)] < spec_.predictor_threshold);
         };
-        // Fills out[t][j] for the pairs that `wanted` names, by whichever way costs less; both give the same bits.
+        // Fills out[t][j] for the pairs that `wanted` names, a group of rows at a time by whichever way costs less; both
+        // give the same bits. A row by itself costs the kernels as much per token as a whole group.
         const auto compute = [&](const Matrix& m, uint64_t n_wanted, float* out, auto&& wanted) {
-            if (static_cast<double>(n_wanted) > kDenseShare * static_cast<double>(pairs)) {
+            if (n_wanted == pairs) {
                 dense(m, call.normed, out);
                 return static_cast<uint64_t>(n);
             }
             uint64_t n_rows = 0;
-            for (int64_t j = 0; j < n; ++j) {
-                int64_t count = 0;
-                for (int64_t t = 0; t < n_tokens; ++t) {
-                    if (wanted(t, j)) s.tokens[static_cast<size_t>(count++)] = static_cast<int32_t>(t);
+            for (int64_t first = 0; first < n; first += kernels::kRowGroup) {
+                const int64_t count = std::min(kernels::kRowGroup, n - first);
+                int32_t starts[kernels::kRowGroup + 1];
+                int32_t total = 0;
+                for (int64_t j = 0; j < count; ++j) {
+                    starts[j] = total;
+                    for (int64_t t = 0; t < n_tokens; ++t) {
+                        if (wanted(t, first + j)) s.tokens[static_cast<size_t>(total++)] = static_cast<int32_t>(t);
+                    }
+                    n_rows += total > starts[j];
                 }
-                if (count == 0) continue;
-                ++n_rows;
-                dot_row(m, begin + j, acts_of(m, call.normed), call.normed.stride(m.encoding), s.tokens.data(), count,
-                        s.values.data());
-                for (int64_t k = 0; k < count; ++k)
-                    out[at(s.tokens[static_cast<size_t>(k)], j)] = s.values[static_cast<size_t>(k)];
+                starts[count] = total;
+                if (total > n_tokens) {
+                    dense_rows(m, call.normed, first, count, out);
+                    continue;
+                }
+                for (int64_t j = 0; j < count; ++j) {
+                    const int32_t* tokens = s.tokens.data() + starts[j];
+                    const int64_t n_listed = starts[j + 1] - starts[j];
+                    if (n_listed == 0) continue;
+                    dot_row(m, begin + first + j, acts_of(m, call.normed), call.normed.stride(m.encoding), tokens, n_listed,
+                            s.values.data());
+                    for (int64_t k = 0; k < n_listed; ++k) out[at(tokens[k], first + j)] = s.values[static_cast<size_t>(k)];
+                }
             }
             return n_rows;
         };
