@@ -13,13 +13,6 @@ whole_suite() {
     run_ctest "build-$1"
 }
 
-# The rooms that compute, on a processor of another family, emulated.
-cross_aarch64() {
-    configure build-aarch64 -DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE=cmake/aarch64.cmake
-    cmake --build build-aarch64 --parallel "$(build_jobs)"
-    run_ctest build-aarch64 -L '^(base|quant|formats|kernels|engine)$'
-}
-
 # A model of 4 GB that lies in the page cache is there in under a second. The first loading warms it.
 loading() {
     local model=build/loading.gguf i line
@@ -45,10 +38,5 @@ step "the suite under AddressSanitizer and UBSan" whole_suite asan
 step "the suite under ThreadSanitizer" whole_suite tsan
 step "clang: build" build_tests fuzz
 step "fuzzing" fuzz "${1:-900}" build-fuzz
-if ls /usr/lib/aarch64-linux-gnu/libfmt.* /usr/bin/aarch64-linux-gnu-g++ /usr/bin/qemu-aarch64 >/dev/null 2>&1; then
-    step "the rooms that compute, on emulated ARM" cross_aarch64
-else
-    say "No build for ARM: that needs dpkg --add-architecture arm64 and the packages g++-aarch64-linux-gnu qemu-user" \
-        "libfmt-dev:arm64 libpcre2-dev:arm64 libgtest-dev:arm64 libgmock-dev:arm64."
-fi
+step "the rooms that compute, on emulated ARM" scripts/test_arm.sh
 finish

@@ -84,6 +84,10 @@ void read_features(CpuInfo& cpu) {
     cpu.neon_dotprod = (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
     cpu.neon_i8mm = cpu.neon_dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 }
+#elif defined(__aarch64__) && defined(__APPLE__)
+void read_features(CpuInfo& cpu) {
+    cpu.neon_dotprod = true;  // of every processor that these systems run on
+}
 #else
 void read_features(CpuInfo&) {}
 #endif

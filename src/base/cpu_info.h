@@ -12,9 +12,9 @@ struct CpuInfo {
     bool avx2 = false;     ///< AVX2, FMA and F16C together, with operating system support
     bool avx512 = false;   ///< AVX-512 F, BW, VL, DQ and VNNI together
     bool avx512_bf16 = false;
-    bool avx_vnni = false;
+    bool avx_vnni = false;     ///< and AVX2
     bool neon_dotprod = false;
-    bool neon_i8mm = false;
+    bool neon_i8mm = false;  ///< and dotprod
 };
 
 /// Looks at the machine; cheap enough to call at start, not per token.

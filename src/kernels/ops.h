@@ -132,7 +132,7 @@ enum class GateActivation { silu, relu, relu_squared, gelu, gelu_quick, drelu };
 
 /// Table of one instruction set. Entries by DType id are null for types without weights.
 struct Ops {
-    std::string_view isa;  ///< "scalar", "avx2", "avx512", "neon"
+    std::string_view isa;  ///< "scalar", "avx2", "avxvnni", "avx512", "neon", "neon_i8mm"
     DotFn dot[kDTypeIdEnd] = {};
     /// The same for rows interleaved by 16 (quant/interleave.h): `weights` is where the first row's strip begins, row_stride
     /// the bytes of a row before it was interleaved, and there is no row list. Gives the bits that `dot` gives.

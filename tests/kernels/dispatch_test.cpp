@@ -28,16 +28,20 @@ TEST(Dispatch, ScalarIsAlwaysThereAndLast) {
 
 TEST(Dispatch, BestComesFirstAndIsTheDefault) {
     CpuInfo all;
-    all.avx2 = all.avx512 = all.neon_dotprod = true;
+    all.avx2 = all.avx_vnni = all.avx512 = all.neon_dotprod = all.neon_i8mm = true;
     const auto names = available_isas(all);
     EXPECT_THAT(names, ElementsAreArray(compiled_isas()));
     EXPECT_EQ(ops(all).isa, names.front());
     CpuInfo some;
     some.avx2 = true;
-    if (names.size() == 3) {
-        EXPECT_EQ(names, (std::vector<std::string_view>{"avx512", "avx2", "scalar"}));
-        EXPECT_EQ(ops(some).isa, "avx2");
-    }
+#if defined(__x86_64__)
+    EXPECT_EQ(names, (std::vector<std::string_view>{"avx512", "avxvnni", "avx2", "scalar"}));
+    EXPECT_EQ(ops(some).isa, "avx2");
+#elif defined(__aarch64__)
+    EXPECT_EQ(names, (std::vector<std::string_view>{"neon_i8mm", "neon", "scalar"}));
+    some.neon_dotprod = true;
+    EXPECT_EQ(ops(some).isa, "neon");
+#endif
 }
 
 TEST(Dispatch, ForcedSetTakes) {

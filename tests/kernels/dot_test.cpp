@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "avxvnni_in_avx512.h"
 #include "kernel_cases.h"
 #include "quant/interleave.h"
 
@@ -77,6 +78,17 @@ TEST_P(Dot, EveryIsaMatchesScalar) {
     }
 }
 
+DotCase interleaved(const DotCase& c) {
+    DotCase strips = c;
+    strips.weights.assign(quant::interleaved_bytes(c.type, c.n, c.n_rows), 0);
+    for (int64_t r = 0; r < c.n_rows; r += 16) {
+        const auto at = static_cast<size_t>(r) * c.row_stride();
+        quant::interleave(c.type, c.weights.data() + at, c.row_stride(), std::min<int64_t>(16, c.n_rows - r), c.n,
+                          strips.weights.data() + at);
+    }
+    return strips;
+}
+
 TEST_P(Dot, InterleavedRowsGiveTheSameBits) {
     if (!quant::can_interleave(GetParam())) {
         for (const auto isa : isas()) EXPECT_EQ(table(isa).dot_interleaved[id(GetParam())], nullptr);
@@ -86,13 +98,7 @@ TEST_P(Dot, InterleavedRowsGiveTheSameBits) {
     for (const int64_t n_tokens : {1, 2, 3, 13}) {
         for (const int64_t n_rows : {1, 7, 9, 16, 17, 45}) {
             const DotCase c(random, GetParam(), n_rows, n_tokens, 1280);
-            DotCase strips = c;
-            strips.weights.assign(quant::interleaved_bytes(c.type, c.n, c.n_rows), 0);
-            for (int64_t r = 0; r < n_rows; r += 16) {
-                const auto at = static_cast<size_t>(r) * c.row_stride();
-                quant::interleave(c.type, c.weights.data() + at, c.row_stride(),
-                                  std::min<int64_t>(16, n_rows - r), c.n, strips.weights.data() + at);
-            }
+            const DotCase strips = interleaved(c);
             for (const auto isa : isas()) {
                 const auto expected = run(table(isa), c), out = run(table(isa), strips, true);
                 for (size_t i = 0; i < out.size(); ++i)
@@ -151,14 +157,39 @@ TEST_P(Dot, BitsDoNotDependOnTheOtherRowsAndTokens) {
 
 TEST_P(Dot, VectorSetsAgreeBitForBit) {
     const auto all = isas();
-    if (std::find(all.begin(), all.end(), "avx512") == all.end()) GTEST_SKIP() << "needs AVX-512";
+    if (all.size() < 3) GTEST_SKIP() << "needs two vector sets";
     Random random(4);
     for (const int64_t blocks : {1, 5, 43}) {
         const DotCase c(random, GetParam(), 19, 11, blocks * std::max(32, info(GetParam()).block));
-        const auto a = run(table("avx2"), c), b = run(table("avx512"), c);
-        for (size_t i = 0; i < a.size(); ++i) ASSERT_TRUE(same_bits(a[i], b[i])) << i;
+        const auto best = run(table(all.front()), c);
+        for (size_t k = 1; k + 1 < all.size(); ++k) {
+            const auto other = run(table(all[k]), c);
+            for (size_t i = 0; i < best.size(); ++i)
+                ASSERT_TRUE(same_bits(best[i], other[i])) << all[k] << " " << i;
+        }
     }
 }
+
+#if defined(__x86_64__)
+TEST_P(Dot, AvxVnniInTheEncodingOfAvx512AgreesBitForBit) {
+    if (!read_cpu_info().avx512) GTEST_SKIP() << "needs AVX-512";
+    Ops vnni;
+    add_avxvnni_dots_in_avx512(vnni);
+    if (!vnni.dot[id(GetParam())]) GTEST_SKIP() << "no format of blocks";
+    Random random(6);
+    for (const int64_t blocks : {1, 5, 43}) {
+        for (const int64_t n_tokens : {1, 7}) {
+            const DotCase c(random, GetParam(), 19, n_tokens, blocks * std::max(32, info(GetParam()).block));
+            const auto expected = run(table("avx2"), c), out = run(vnni, c);
+            for (size_t i = 0; i < out.size(); ++i) ASSERT_TRUE(same_bits(expected[i], out[i])) << i;
+            if (!vnni.dot_interleaved[id(GetParam())] || !quant::can_interleave(GetParam())) continue;
+            const DotCase strips = interleaved(c);
+            const auto of_strips = run(vnni, strips, true);
+            for (size_t i = 0; i < out.size(); ++i) ASSERT_TRUE(same_bits(expected[i], of_strips[i])) << i;
+        }
+    }
+}
+#endif
 
 TEST_P(Dot, DamagedActivationsShow) {
     Random random(5);

@@ -2,18 +2,11 @@
 // same bits: products are summed as whole numbers, then one fused multiply-add per group and column.
 #include <immintrin.h>
 
+#include "kernels/cpu/grouped_lists.h"
 #include "kernels/cpu/kernel_sets.h"
 
 namespace powerinfer::kernels::avx2 {
 namespace {
-
-// Neurons of one group that are listed; groups have at most 256.
-struct Listed {
-    const uint8_t* row[256];
-    int16_t q[256];
-    int count;
-    int sum_q;
-};
 
 /// 32 codes of a row as signed bytes.
 inline __m256i load_codes(const GroupedMatrix& m, const uint8_t* row, int64_t column, __m256i zero) {
@@ -41,7 +34,6 @@ inline void add_pair(__m256i a, __m256i b, int qa, int qb, __m256i sums[4]) {
     sums[3] = _mm256_add_epi32(sums[3], product(_mm256_extracti128_si256(high, 1)));
 }
 
-/// out[0..32) += the group's share. `scales` and `mins` are the group's rows.
 inline void add_columns(const GroupedMatrix& m, const Listed& listed, float d, const uint8_t* scales, const uint8_t* mins,
                         int64_t column, float* out) {
     const __m256i zero = _mm256_set1_epi8(static_cast<char>(m.zero));
@@ -65,39 +57,10 @@ inline void add_columns(const GroupedMatrix& m, const Listed& listed, float d, c
     }
 }
 
-void grouped_axpy(const GroupedArgs& a) {
-    const GroupedMatrix& m = *a.matrix;
-    const int64_t step = m.group < a.d_block ? m.group : a.d_block;
-    Listed listed;
-    for (int64_t i = 0; i < a.n_ids;) {
-        const int64_t piece = a.ids[i] / step;
-        listed.count = listed.sum_q = 0;
-        for (; i < a.n_ids && a.ids[i] / step == piece; ++i) {
-            const int8_t q = a.q[a.ids[i]];
-            if (q == 0) continue;
-            listed.row[listed.count] = m.codes + static_cast<size_t>(a.first_neuron + a.ids[i]) * m.code_stride;
-            listed.q[listed.count++] = q;
-            listed.sum_q += q;
-        }
-        const float d = a.d[piece * step / a.d_block];
-        const auto group = static_cast<size_t>((a.first_neuron + piece * step) / m.group);
-        const uint8_t* scales = m.scales + group * m.scale_stride;
-        const uint8_t* mins = m.mins ? m.mins + group * m.scale_stride : nullptr;
-        int64_t c = 0;
-        for (; c + 32 <= a.n; c += 32) add_columns(m, listed, d, scales, mins, a.column + c, a.out + c);
-        if (c < a.n) {  // the rows are padded, `out` is not
-            float rest[32] = {};
-            for (int64_t k = c; k < a.n; ++k) rest[k - c] = a.out[k];
-            add_columns(m, listed, d, scales, mins, a.column + c, rest);
-            for (int64_t k = c; k < a.n; ++k) a.out[k] = rest[k - c];
-        }
-    }
-}
-
 }  // namespace
 
 void add_grouped(Ops& ops) {
-    ops.grouped_axpy = grouped_axpy;
+    ops.grouped_axpy = grouped_axpy<add_columns>;
 }
 
 }  // namespace powerinfer::kernels::avx2

@@ -1,4 +1,4 @@
-// Chooses the table of an instruction set. CMake says which sets are in the build (POWERINFER_KERNELS_X86).
+// Chooses the table of an instruction set. CMake says which sets are in the build (POWERINFER_KERNELS_X86, POWERINFER_KERNELS_ARM).
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -37,6 +37,14 @@ Ops avx2_table() {
     return table;
 }
 
+Ops avxvnni_table() {
+    Ops table = avx2_table();
+    table.isa = "avxvnni";
+    avxvnni::add_dot_q8_32(table);
+    avxvnni::add_dot_q8_256(table);
+    return table;
+}
+
 Ops avx512_table() {
     Ops table = scalar_table();
     table.isa = "avx512";
@@ -54,8 +62,43 @@ bool has_avx2(const CpuInfo& cpu) {
     return cpu.avx2;
 }
 
+bool has_avxvnni(const CpuInfo& cpu) {
+    return cpu.avx_vnni;
+}
+
 bool has_avx512(const CpuInfo& cpu) {
     return cpu.avx512;
+}
+#endif
+
+#if POWERINFER_KERNELS_ARM
+Ops neon_table() {
+    Ops table = scalar_table();
+    table.isa = "neon";
+    neon::add_dot_float(table);
+    neon::add_dot_q8_32(table);
+    neon::add_dot_q8_256(table);
+    neon::add_axpy(table);
+    neon::add_grouped(table);
+    neon::add_vector(table);
+    neon::add_attention(table);
+    return table;
+}
+
+Ops neon_i8mm_table() {
+    Ops table = neon_table();
+    table.isa = "neon_i8mm";
+    neon_i8mm::add_dot_q8_32(table);
+    neon_i8mm::add_dot_q8_256(table);
+    return table;
+}
+
+bool has_neon(const CpuInfo& cpu) {
+    return cpu.neon_dotprod;
+}
+
+bool has_neon_i8mm(const CpuInfo& cpu) {
+    return cpu.neon_i8mm;
 }
 #endif
 
@@ -69,7 +112,12 @@ const std::vector<Set>& sets() {
     static const std::vector<Set> all = {
 #if POWERINFER_KERNELS_X86
         {avx512_table(), has_avx512},
+        {avxvnni_table(), has_avxvnni},
         {avx2_table(), has_avx2},
+#endif
+#if POWERINFER_KERNELS_ARM
+        {neon_i8mm_table(), has_neon_i8mm},
+        {neon_table(), has_neon},
 #endif
         {scalar_table(), always},
     };

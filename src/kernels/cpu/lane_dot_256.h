@@ -58,6 +58,25 @@ KERNEL_INLINE typename V::F finish_256(typename V::I total, const typename V::I*
     return acc;
 }
 
+/// total[t] += the dot product of n dwords of codes with the activations at q[t] + at, times their scale.
+template <class V, class Format, int T, int n>
+KERNEL_INLINE void add_scaled(const typename V::I* code, const int8_t* const* q, int at, typename V::I scale,
+                              typename V::I* total) {
+    if constexpr (V::kTwoTokens && T > 1) {
+#pragma GCC unroll 4
+        for (int t = 0; t < T; t += 2) {
+            typename V::I two[2];
+            V::template dot_two<n>(code, q[t] + at, q[t + 1] + at, two);
+            total[t] = V::add(total[t], V::mul(two[0], scale));
+            total[t + 1] = V::add(total[t + 1], V::mul(two[1], scale));
+        }
+    } else {
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t)
+            total[t] = V::add(total[t], V::template dot<Format::kMaxCode, n>(code, q[t] + at, scale));
+    }
+}
+
 /// Multiplies pieces of codes with the activations of T tokens as they come.
 template <class V, class Format, int T>
 struct MultiplyPieces {
@@ -70,18 +89,9 @@ struct MultiplyPieces {
         for (int i = 0; i < n; ++i) code[i] = V::template prepare<Format::kMaxCode>(code[i]);
         constexpr int kScale = first * 4 / Format::kGroup;
         constexpr int kDwords = n * 4 <= Format::kGroup ? n : 4;
-        const auto scale = scale_256<V, Format, kScale>(scales);
-#pragma GCC unroll 8
-        for (int t = 0; t < T; ++t)
-            total[t] =
-                V::add(total[t], V::template dot<Format::kMaxCode, kDwords>(code, q[t] + 4 * first, scale));
-        if constexpr (kDwords < n) {
-            const auto next = scale_256<V, Format, kScale + 1>(scales);
-#pragma GCC unroll 8
-            for (int t = 0; t < T; ++t)
-                total[t] = V::add(
-                    total[t], V::template dot<Format::kMaxCode, 4>(code + 4, q[t] + 4 * first + 16, next));
-        }
+        add_scaled<V, Format, T, kDwords>(code, q, 4 * first, scale_256<V, Format, kScale>(scales), total);
+        if constexpr (kDwords < n)
+            add_scaled<V, Format, T, 4>(code + 4, q, 4 * first + 16, scale_256<V, Format, kScale + 1>(scales), total);
     }
 };
 
@@ -174,20 +184,16 @@ inline void panel256(const Panel256<V>& p, int64_t b, const DotArgs& a, const qu
                      int64_t t0, int64_t first_row, int n_rows) {
     constexpr int kDwords = Format::kGroup / 4;
     const uint8_t* act[T];
+    const int8_t* q[T];
     typename V::I total[T];
     for (int t = 0; t < T; ++t) {
         act[t] = act_of(a, t0 + t);
+        q[t] = reinterpret_cast<const int8_t*>(act[t]) + 256 * b;
         total[t] = V::set(0);
     }
 #pragma GCC unroll 2
-    for (int k = 0; k < 256 / Format::kGroup; ++k) {
-#pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) {
-            const auto* q = reinterpret_cast<const int8_t*>(act[t]) + 256 * b + Format::kGroup * k;
-            total[t] = V::add(
-                total[t], V::template dot<Format::kMaxCode, kDwords>(p.code + kDwords * k, q, p.scale[k]));
-        }
-    }
+    for (int k = 0; k < 256 / Format::kGroup; ++k)
+        add_scaled<V, Format, T, kDwords>(p.code + kDwords * k, q, Format::kGroup * k, p.scale[k], total);
     for (int t = 0; t < T; ++t) {
         float* out = a.out + (t0 + t) * a.out_stride + first_row;
         const auto acc = b == 0 ? V::zero() : V::load(out, n_rows);

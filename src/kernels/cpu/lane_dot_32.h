@@ -23,16 +23,42 @@ KERNEL_INLINE void unpack32(const Rows& row, size_t at, Unpacked32<V>& u) {
     if constexpr (Format::kHasMin) u.min = Format::template min<V>(row, at);
 }
 
+/// Adds the block whose code sums are `total` to acc.
 template <class V, class Format>
-KERNEL_INLINE typename V::F step32(const Unpacked32<V>& u, const int8_t* q, float d, int32_t sum,
-                                   typename V::F acc) {
+KERNEL_INLINE typename V::F finish_32(const Unpacked32<V>& u, typename V::I total, float d, int32_t sum,
+                                      typename V::F acc) {
     constexpr int kZero = V::template zero_point<Format::kMaxCode>(Format::kZero);
-    auto total = V::template dot<Format::kMaxCode, 8>(u.code, q);
     if constexpr (kZero != 0) total = V::sub(total, V::set(kZero * sum));
     acc = V::fma(V::to_float(total), V::mul(u.d, V::set(d)), acc);
     if constexpr (Format::kHasMin)
         acc = V::fma(V::set(static_cast<float>(sum)), V::mul(u.min, V::set(d)), acc);
     return acc;
+}
+
+/// Block b of T tokens against a block of the rows.
+template <class V, class Format, int T>
+KERNEL_INLINE void step_32(const Unpacked32<V>& u, const uint8_t* const* act, const quant::Q8Parts& parts, int64_t b,
+                           typename V::F* acc) {
+    const auto finish = [&](int t, typename V::I total) __attribute__((always_inline)) {
+        const float d = reinterpret_cast<const float*>(act[t] + parts.d)[b];
+        const int32_t sum = reinterpret_cast<const int32_t*>(act[t] + parts.sum)[b];
+        acc[t] = finish_32<V, Format>(u, total, d, sum, acc[t]);
+    };
+    const auto codes = [&](int t) __attribute__((always_inline)) {
+        return reinterpret_cast<const int8_t*>(act[t]) + 32 * b;
+    };
+    if constexpr (V::kTwoTokens && T > 1) {
+#pragma GCC unroll 4
+        for (int t = 0; t < T; t += 2) {
+            typename V::I total[2];
+            V::template dot_two<8>(u.code, codes(t), codes(t + 1), total);
+            finish(t, total[0]);
+            finish(t + 1, total[1]);
+        }
+    } else {
+#pragma GCC unroll 8
+        for (int t = 0; t < T; ++t) finish(t, V::template dot<Format::kMaxCode, 8>(u.code, codes(t)));
+    }
 }
 
 /// Tokens t0 .. t0 + T - 1 against a group of rows, each block unpacked once and used from the registers.
@@ -53,13 +79,7 @@ void group32(const DotArgs& a, const Group& rows, size_t row_bytes, int64_t t0, 
         for (int p = 0; p < Group::kParts; ++p) {
             Unpacked32<V> u;
             unpack32<V, Format>(rows.part(p), at, u);
-#pragma GCC unroll 8
-            for (int t = 0; t < T; ++t) {
-                const auto* q = reinterpret_cast<const int8_t*>(act[t]) + 32 * b;
-                const float d = reinterpret_cast<const float*>(act[t] + parts.d)[b];
-                const int32_t sum = reinterpret_cast<const int32_t*>(act[t] + parts.sum)[b];
-                acc[p][t] = step32<V, Format>(u, q, d, sum, acc[p][t]);
-            }
+            step_32<V, Format, T>(u, act, parts, b, acc[p]);
         }
     }
     for (int t = 0; t < T; ++t) {
@@ -85,16 +105,7 @@ inline void panel32(const Unpacked32<V>* panel, int64_t b0, int count, const Dot
         act[t] = act_of(a, t0 + t);
         acc[t] = b0 == 0 ? V::zero() : V::load(a.out + (t0 + t) * a.out_stride + first_row, n_rows);
     }
-    for (int i = 0; i < count; ++i) {
-        const int64_t b = b0 + i;
-#pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) {
-            const auto* q = reinterpret_cast<const int8_t*>(act[t]) + 32 * b;
-            const float d = reinterpret_cast<const float*>(act[t] + parts.d)[b];
-            const int32_t sum = reinterpret_cast<const int32_t*>(act[t] + parts.sum)[b];
-            acc[t] = step32<V, Format>(panel[i], q, d, sum, acc[t]);
-        }
-    }
+    for (int i = 0; i < count; ++i) step_32<V, Format, T>(panel[i], act, parts, b0 + i, acc);
     for (int t = 0; t < T; ++t) V::store(a.out + (t0 + t) * a.out_stride + first_row, acc[t], n_rows);
 }
 

@@ -18,6 +18,7 @@ struct LanesAvx2 {
     using F = __m256;   ///< one float per row
     static constexpr int kRows = 8;
     static constexpr int kTokens = 4;  ///< tokens that share one read of a weight panel
+    static constexpr bool kTwoTokens = false;  ///< whether there is a product of rows with two tokens at once
 
     KERNEL_INLINE static I set(int32_t x) { return _mm256_set1_epi32(x); }
     KERNEL_INLINE static F set(float x) { return _mm256_set1_ps(x); }

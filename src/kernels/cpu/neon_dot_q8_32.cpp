@@ -1,0 +1,13 @@
+// Dot products of the formats with blocks of 32 elements, for NEON.
+#include "kernels/cpu/kernel_sets.h"
+#include "kernels/cpu/lanes_neon.h"
+// After the primitives that it is written in:
+#include "kernels/cpu/lane_dot_32.h"
+
+namespace powerinfer::kernels::neon {
+
+void add_dot_q8_32(Ops& ops) {
+    add_dots_32<LanesNeon>(ops);
+}
+
+}  // namespace powerinfer::kernels::neon
