@@ -50,7 +50,7 @@ TEST(Terminal, AfterCtrlCTheUserGoesOn) {
     ASSERT_TRUE(t.see(50)) << t.all();
     t.ctrl_c();
     ASSERT_TRUE(t.see("\n> ")) << t.all();
-    t.type("\x04");
+    t.ctrl_d();
     EXPECT_EQ(t.status(), 0) << t.all();
 }
 

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -58,6 +59,13 @@ class Terminal {
         if (::write(master_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) throw std::runtime_error("not typed");
     }
     void ctrl_c() { type("\x03"); }
+    /// Ctrl-D, once the program reads key by key: a prompt appears a moment before that, and what is typed then would be
+    /// an end of line to the system and nothing to the program.
+    void ctrl_d() {
+        termios mode{};
+        for (int i = 0; i < 2000 && (::tcgetattr(master_, &mode) != 0 || (mode.c_lflag & ICANON)); ++i) ::usleep(5000);
+        type("\x04");
+    }
 
     /// Reads until `n` bytes more than before have come.
     bool see(size_t n) {
