@@ -34,7 +34,8 @@ cmake --build "$folder" --parallel "$(build_jobs)" \
 # An old processor takes the scalar set by itself, and refuses another one.
 program=$folder/bin/powerinfer
 qemu-aarch64 -cpu cortex-a53 "$program" --version | grep 'best here: scalar'
-qemu-aarch64 -cpu max "$program" --version | grep 'best here: neon'
+qemu-aarch64 -cpu neoverse-n1 "$program" --version | grep 'best here: neon$'
+qemu-aarch64 -cpu max "$program" --version | grep 'best here: neon_i8mm$'
 run=("$program" run -m models/fable.gguf -p Once -n 1)
 qemu-aarch64 -cpu cortex-a72 "${run[@]}" >/dev/null
 fails_with 'The instruction set "neon" is missing on this processor' \
