@@ -205,6 +205,10 @@ void Engine::restore(int seq, int n_past, const std::function<void(std::span<uin
     impl_->cache.set_n_past(seq, n_past);
 }
 
+void Engine::observe(Observer observer) {
+    impl_->forward.observe(std::move(observer));
+}
+
 const EngineCounts& Engine::counts() const {
     return impl_->counts;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "engine/observer.h"
 #include "model/model.h"
 #include "plan/plan.h"
 
@@ -90,6 +91,10 @@ class Engine {
     /// Makes a sequence hold n_past positions whose pieces, in that order, `fill` provides. It must be the work of an
     /// engine of the same model, plan and instruction set: the bytes are not looked at. Holds nothing if `fill` throws.
     void restore(int seq, int n_past, const std::function<void(std::span<uint8_t>)>& fill);
+
+    /// Shows every feed-forward from now on to `observer`, one call per layer and pass of up to plan.n_batch tokens; an
+    /// empty one ends that. Slower, and with the same logits.
+    void observe(Observer observer);
 
     const EngineCounts& counts() const;
     void reset_counts();

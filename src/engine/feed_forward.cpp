@@ -76,19 +76,6 @@ void dot_rows(const Matrix& m, int64_t first, const int32_t* row_ids, int64_t n_
 
 }  // namespace
 
-struct FeedForward::Call {
-    const FfnWeights& weights;
-    Mode mode;
-    Activations& normed;
-    float* y;
-    const kernels::Ops& ops;
-    ThreadPool& pool;
-    int n_threads;
-    std::atomic<uint64_t> selected{0}, positive{0}, fired{0}, rows_gate{0}, rows_up{0};
-
-    int64_t n_tokens() const { return normed.n_tokens(); }
-};
-
 FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_rank, int n_threads_max)
     : spec_(spec),
       activation_(kernel_activation(spec.activation)),
@@ -112,17 +99,21 @@ FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_
     }
 }
 
-void FeedForward::run(const FfnWeights& weights, Mode mode, const float* residual, Activations& normed, float* y,
+void FeedForward::run(int layer, const FfnWeights& weights, Mode mode, const float* residual, Activations& normed, float* y,
                       const kernels::Ops& ops, ThreadPool& pool, int n_threads, LayerCounts& counts,
                       uint64_t& weight_bytes) {
-    Call call{weights, mode, normed, y, ops, pool, n_threads};
+    Call call{layer, weights, mode, normed, y, ops, pool, n_threads};
     normed.prepare(weights.gate.encoding, ops, pool, n_threads);
     normed.prepare(weights.up.encoding, ops, pool, n_threads);
     if (mode == Mode::predict) predictor_input(call, residual);
-    if (call.n_tokens() == 1 && weights.is_by_neuron()) {
+    if (observer_) {
+        show_neurons(call, residual);
+        down_step(call);
+    } else if (call.n_tokens() == 1 && weights.is_by_neuron()) {
         one_token(call);
     } else {
-        many_tokens(call);
+        compute_neurons(call);
+        down_step(call);
     }
     const auto tokens = static_cast<uint64_t>(call.n_tokens());
     counts.neurons += tokens * static_cast<uint64_t>(spec_.n_ff);
@@ -263,7 +254,7 @@ void FeedForward::add_chunk_grouped(Call& call, Scratch& s, int64_t chunk, int64
                            .out = partial_.as<float>() + chunk * spec_.n_embd});
 }
 
-void FeedForward::many_tokens(Call& call) {
+void FeedForward::compute_neurons(Call& call) {
     const int64_t n_blocks = (spec_.n_ff + kTileNeurons - 1) / kTileNeurons;
     std::atomic<int64_t> next{0};
     call.pool.run(
@@ -273,6 +264,9 @@ void FeedForward::many_tokens(Call& call) {
                              std::min<int64_t>((b + 1) * kTileNeurons, spec_.n_ff));
         },
         call.n_threads);
+}
+
+void FeedForward::down_step(Call& call) {
     if (call.weights.down) return dense_down(call);
     if (call.mode != Mode::off) list_active(call);
     if (call.weights.is_grouped()) {

@@ -8,6 +8,7 @@
 // changes nothing either.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "base/thread_pool.h"
 #include "engine/engine.h"
 #include "engine/matrix.h"
+#include "engine/observer.h"
 #include "kernels/ops.h"
 #include "quant/format.h"
 #include "model/spec.h"
@@ -39,13 +41,29 @@ class FeedForward {
   public:
     FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_rank, int n_threads_max);
 
+    /// Shows every feed-forward from now on to `observer`; an empty one ends that.
+    void observe(Observer observer);
+
     /// y [n_tokens][n_embd] = feed-forward of the normed vectors. `residual` [n_tokens][n_embd] is what predictors read.
     /// Adds what was done to `counts` and the weight bytes that had to be read to `weight_bytes`.
-    void run(const FfnWeights& weights, sparsity::Mode mode, const float* residual, Activations& normed, float* y,
+    void run(int layer, const FfnWeights& weights, sparsity::Mode mode, const float* residual, Activations& normed, float* y,
              const kernels::Ops& ops, ThreadPool& pool, int n_threads, LayerCounts& counts, uint64_t& weight_bytes);
 
   private:
-    struct Call;  // the arguments of one run(), shared by its pieces
+    /// The arguments of one run(), shared by its pieces.
+    struct Call {
+        int layer;
+        const FfnWeights& weights;
+        sparsity::Mode mode;
+        Activations& normed;
+        float* y;
+        const kernels::Ops& ops;
+        ThreadPool& pool;
+        int n_threads;
+        std::atomic<uint64_t> selected{0}, positive{0}, fired{0}, rows_gate{0}, rows_up{0};
+
+        int64_t n_tokens() const { return normed.n_tokens(); }
+    };
     /// Lists and small buffers of one thread.
     struct Scratch {
         std::vector<int32_t> ids, fired;         // neurons of a chunk
@@ -59,7 +77,9 @@ class FeedForward {
     void one_token(Call& call);
     void one_token_chunk(Call& call, Scratch& scratch, int64_t chunk);
     void add_chunk_grouped(Call& call, Scratch& scratch, int64_t chunk, int64_t n_fired);
-    void many_tokens(Call& call);
+    void compute_neurons(Call& call);
+    void show_neurons(Call& call, const float* residual);
+    void down_step(Call& call);
     void dense_down(Call& call);
     void neuron_block(Call& call, Scratch& scratch, int64_t begin, int64_t end);
     void neuron_tile(Call& call, Scratch& scratch, int64_t begin, int64_t end, int64_t token, int64_t n_tokens);
@@ -79,6 +99,12 @@ class FeedForward {
     AlignedBuffer hidden_;    // f32 [n_batch][max_rank]; predictor's hidden layer
     Activations residual_acts_, hidden_acts_, h_acts_;
     std::vector<Scratch> scratch_;  // per thread
+    Observer observer_;
+    /// What an observer is shown, [n_batch][n_ff] each; empty without one.
+    struct Shown {
+        AlignedBuffer gate, up, h, logits;  // f32
+        std::vector<uint8_t> selected;
+    } shown_;
 };
 
 }  // namespace powerinfer::engine

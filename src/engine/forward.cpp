@@ -54,7 +54,7 @@ void Forward::run(std::span<const int32_t> ids, std::span<const TokenPlace> plac
         add_to_residual(y_.as<float>(), n_tokens, n_threads);
 
         norm(layer.ffn_norm, n_tokens, n_threads);
-        feed_forward_.run(layer.ffn, plan_.layers[index].mode, x_.as<float>(), acts_, y_.as<float>(), ops_, pool_,
+        feed_forward_.run(i, layer.ffn, plan_.layers[index].mode, x_.as<float>(), acts_, y_.as<float>(), ops_, pool_,
                           n_threads, counts.layers[index], counts.weight_bytes);
         add_to_residual(y_.as<float>(), n_tokens, n_threads);
         check_finite(i, n_tokens);

@@ -23,6 +23,8 @@ class Forward {
     void run(std::span<const int32_t> ids, std::span<const TokenPlace> places, KvCache& cache, int n_threads,
                EngineCounts& counts);
 
+    void observe(Observer observer) { feed_forward_.observe(std::move(observer)); }
+
     /// out [rows.size()][n_vocab] = logits of the listed residuals of the last run().
     void logits(std::span<const int64_t> rows, float* out, int n_threads, EngineCounts& counts);
 
