@@ -1,13 +1,12 @@
 #include "convert/predictors.h"
 
-#include <charconv>
 #include <filesystem>
-#include <map>
 #include <memory>
 
 #include "base/error.h"
 #include "convert/hf_config.h"
 #include "convert/row_sources.h"
+#include "formats/numbered_files.h"
 #include "formats/torch_archive.h"
 
 namespace powerinfer::convert {
@@ -16,42 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using formats::SafeTensor;
 using formats::TorchArchive;
-
-/// N of "model_N.pt", or nothing for other names.
-std::optional<int64_t> layer_of(const std::string& name) {
-    constexpr std::string_view kStart = "model_", kEnd = ".pt";
-    if (name.size() <= kStart.size() + kEnd.size() || !name.starts_with(kStart) || !name.ends_with(kEnd))
-        return std::nullopt;
-    int64_t n = 0;
-    const char *begin = name.data() + kStart.size(), *end = name.data() + name.size() - kEnd.size();
-    const auto [stop, error] = std::from_chars(begin, end, n);
-    return error == std::errc() && stop == end && n >= 0 ? std::optional(n) : std::nullopt;
-}
-
-std::map<int64_t, std::string> files_by_layer(const std::string& folder, int64_t n_layer) {
-    if (!fs::is_directory(folder)) fail(ErrorKind::io, "the predictor folder '{}' does not exist", folder);
-    std::map<int64_t, std::string> files;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-        const auto n = layer_of(entry.path().filename().string());
-        if (!n) continue;
-        const auto [it, added] = files.emplace(*n, entry.path().string());
-        if (!added)
-            fail(ErrorKind::bad_file, "'{}' and '{}' are both predictors of layer {}; one would be right",
-                 it->second, entry.path().string(), *n);
-    }
-    for (int64_t n = 0; n < n_layer; ++n) {
-        if (!files.contains(n))
-            fail(ErrorKind::bad_file,
-                 "the predictor folder '{}' has no model_{}.pt; the model has {} layers, so "
-                 "model_0.pt to model_{}.pt would be right",
-                 folder, n, n_layer, n_layer - 1);
-    }
-    if (const auto extra = files.upper_bound(n_layer - 1); extra != files.end())
-        fail(ErrorKind::bad_file,
-             "'{}' is a predictor of layer {}, but the model has {} layers, numbered from 0", extra->second,
-             extra->first, n_layer);
-    return files;
-}
 
 std::optional<float> read_threshold(const std::string& folder) {
     if (!fs::exists(fs::path(folder) / "config.json")) return std::nullopt;
@@ -105,9 +68,10 @@ PredictorFolder open_predictors(
     const std::function<DType(const std::string& name, DType stored, int64_t n)>& type_for) {
     PredictorFolder result;
     const auto opened = std::make_shared<OpenLayer>();
-    for (const auto& entry : files_by_layer(folder, n_layer)) {
-        const auto& layer = entry.first;
-        const std::string& path = entry.second;
+    const std::vector<std::string> files = formats::numbered_files(folder, "model_", "predictor", n_layer);
+    for (size_t index = 0; index < files.size(); ++index) {
+        const auto layer = static_cast<int64_t>(index);
+        const std::string& path = files[index];
         const TorchArchive archive = TorchArchive::open(path);
         const int64_t rank = check_layer(archive, path, n_embd, n_ff);
         const auto add = [&](const std::string& source, std::array<int64_t, 4> ne) {

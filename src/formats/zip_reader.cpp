@@ -97,8 +97,10 @@ constexpr auto kCrcTables = [] {
     return t;
 }();
 
+}  // namespace
+
 /// Eight bytes a step: archives hold gigabytes.
-uint32_t crc32(std::span<const uint8_t> bytes) {
+uint32_t crc32_of(std::span<const uint8_t> bytes) {
     const auto& t = kCrcTables;
     uint32_t sum = ~0u;
     size_t i = 0;
@@ -113,11 +115,9 @@ uint32_t crc32(std::span<const uint8_t> bytes) {
     return ~sum;
 }
 
-}  // namespace
-
 void check_crc(const ZipEntry& entry, std::string_view name, const std::string& label) {
     if (entry.crc == 0) return;  // torch.save can be told not to compute it
-    const uint32_t found = crc32(entry.bytes);
+    const uint32_t found = crc32_of(entry.bytes);
     if (found != entry.crc)
         fail_damaged(label, fmt::format("entry '{}' has the CRC {:08x}, its directory says {:08x}", shown(name), found,
                                         entry.crc));

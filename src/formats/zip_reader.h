@@ -20,6 +20,8 @@ using ZipEntries = std::map<std::string, ZipEntry, std::less<>>;
 /// entry.
 ZipEntries read_zip(std::span<const uint8_t> archive, const std::string& label);
 
+uint32_t crc32_of(std::span<const uint8_t> bytes);
+
 /// Throws Error{bad_file} naming `label` and entry where the bytes are not those that were written.
 void check_crc(const ZipEntry& entry, std::string_view name, const std::string& label);
 

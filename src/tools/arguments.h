@@ -118,6 +118,16 @@ struct PerplexityArgs {
     bool kl_divergence = false;
 };
 
+/// What reads a text to learn about a model.
+struct LearnArgs {
+    int n_tokens = 0;  ///< of the text; 0 = all
+};
+
+struct ProfileArgs {
+    bool merge = false;
+    std::string from_torch, to_torch;  ///< folders of activation_N.pt
+};
+
 struct ConvertArgs {
     std::string outtype = "auto";
     std::string predictor, name;
@@ -170,6 +180,8 @@ struct Arguments {
     InspectArgs inspect;
     OutputArgs output;
     PerplexityArgs perplexity;
+    LearnArgs learn;
+    ProfileArgs profile;
     ConvertArgs convert;
     QuantizeArgs quantize;
     SynthArgs synth;

@@ -16,6 +16,7 @@ int quantize(const Arguments& a);
 std::string quantize_types();  ///< for its help: numbers, names and what they are
 int logits(const Arguments& a);
 int perplexity(const Arguments& a);
+int profile(const Arguments& a);
 int batched(const Arguments& a);
 int bench(const Arguments& a);
 int synth(const Arguments& a);

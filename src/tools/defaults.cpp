@@ -6,6 +6,7 @@ namespace powerinfer::tools {
 Arguments defaults(const Program& program) {
     Arguments a;
     a.program = &program;
+    if (contains(kLearnCommands, program.command)) a.context.n_ctx = 512;
     if (program.command == Command::perplexity) {
         a.context.n_ctx = 512;
         a.prompt.escape = false;

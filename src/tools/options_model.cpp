@@ -66,19 +66,19 @@ const std::vector<std::pair<std::string, DType>>& cache_types() {
 
 std::vector<Option> model_options() {
     using model::RopeScaling;
-    const CommandSet file_commands = kModelCommands | Command::tokenize | Command::inspect;
-    const CommandSet threaded = kModelCommands | Command::convert | Command::synth;
+    const CommandSet file_commands = kModelCommands | kLearnCommands | Command::tokenize | Command::inspect;
+    const CommandSet threaded = kModelCommands | kLearnCommands | Command::convert | Command::synth;
     std::vector<Option> rows = {
         text("-m, --model", "FILE", FIELD(model.path), "model file; of a split model the first part")
             .env("LLAMA_ARG_MODEL").in(file_commands),
         sparsity_mode().in(kModelCommands),
-        activation().in(kModelCommands | Command::convert | Command::inspect),
+        activation().in(kModelCommands | kLearnCommands | Command::convert | Command::inspect),
         override_kv().in(file_commands | Command::bench | Command::quantize),
         number("--sparse-threshold", "N", FIELD(model.threshold), -kAnyNumber, kAnyNumber,
                "predictor output from which a neuron counts as active (default: as the file says)"),
         integer("-c, --ctx-size", "N", FIELD(context.n_ctx), 0, kAnyInt,
                 "context in tokens; 0 = what the model was trained for")
-            .env("LLAMA_ARG_CTX_SIZE"),
+            .env("LLAMA_ARG_CTX_SIZE").in(kModelCommands | kLearnCommands),
         integer("-b, --batch-size", "N", FIELD(context.n_batch), 1, kAnyInt, "most prompt tokens per step")
             .env("LLAMA_ARG_BATCH"),
         integer("-ub, --ubatch-size", "N", FIELD(context.n_ubatch), 1, kAnyInt,

@@ -42,7 +42,7 @@ Option only_zero(std::string_view names, std::string value, std::string reason) 
 }  // namespace
 
 std::vector<Option> processor_options() {
-    const CommandSet models = kModelCommands | Command::bench;
+    const CommandSet models = kModelCommands | kLearnCommands | Command::bench;
     const std::string together = "prompts and single tokens are computed by the same threads";
     const auto set_with = [](void (*add)(std::vector<int>&, std::string_view)) {
         return [add](Arguments& a, const std::string& word) { add(a.processor.cpus, word); };

@@ -4,7 +4,7 @@
 namespace powerinfer::tools {
 namespace {
 
-constexpr CommandSet kAll = kModelCommands | Command::convert | Command::synth | Command::quantize | Command::inspect |
+constexpr CommandSet kAll = kModelCommands | kLearnCommands | Command::convert | Command::synth | Command::quantize | Command::inspect |
                             Command::tokenize | Command::bench | Command::batched;
 constexpr CommandSet kWithPrompt = kModelCommands | Command::tokenize;
 
@@ -51,7 +51,7 @@ std::vector<Option> text_options() {
 
         text("-p, --prompt", "TEXT", FIELD(prompt.text), "text to go on from").in(kWithPrompt),
         text("-f, --file", "FILE", FIELD(prompt.file), "read the text from a file, - for standard input")
-            .in(kWithPrompt),
+            .in(kWithPrompt | kLearnCommands),
         custom("-bf, --binary-file", "FILE", "the same, every byte as it is",
                [](Arguments& a, const std::string& word) {
                    a.prompt.file = word;

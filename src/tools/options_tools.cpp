@@ -86,6 +86,18 @@ std::vector<Option> tool_options() {
                         "--multiple-choice-tasks",
                         "choice tests are not supported yet"),
         });
+    add(table, "Learning", kLearnCommands,
+        {
+            integer("--tokens", "N", FIELD(learn.n_tokens), 0, kAnyInt, "most tokens of the text that are read; 0 = all"),
+        });
+    add(table, "Profile", only(Command::profile),
+        {
+            text("-o, --output", "FILE", FIELD(output.path), "the profile to write"),
+            flag("--merge", "", FIELD(profile.merge), "add up the profiles named as words"),
+            text("--from-torch", "FOLDER", FIELD(profile.from_torch),
+                 "take the counts of a published model: a folder with activation_0.pt, activation_1.pt and so on"),
+            text("--to-torch", "FOLDER", FIELD(profile.to_torch), "write the counts as such a folder"),
+        });
     add(table, "Convert", only(Command::convert),
         {
             text("-o, --output, --outfile", "FILE", FIELD(output.path), "the model file to write"),

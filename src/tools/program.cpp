@@ -18,6 +18,8 @@ constexpr Program kSubcommands[] = {
      "write the logits after every token"},
     {"perplexity", Command::perplexity, Habits::own, "-m MODEL -f TEXT [OPTIONS]",
      "measure how well a model predicts a text"},
+    {"profile", Command::profile, Habits::own, "-m MODEL -f TEXT [-o OUT] | --from-torch FOLDER | PROFILE... [OPTIONS]",
+     "count how often each neuron of a model fires over a text; merge and exchange such counts"},
     {"bench", Command::bench, Habits::own, "-m MODEL [OPTIONS]", "measure the speed of a model"},
     {"synth", Command::synth, Habits::own, "SHAPE -o OUT [OPTIONS]",
      "write a random model of any shape and sparsity, for benchmarks"},

@@ -21,6 +21,7 @@ enum class Command : uint32_t {
     bench = 256,
     batched = 512,
     synth = 1024,
+    profile = 2048,
 };
 using CommandSet = uint32_t;
 constexpr CommandSet operator|(Command a, Command b) {
@@ -32,6 +33,9 @@ constexpr bool contains(CommandSet set, Command c) { return (set & static_cast<C
 /// Commands that run a model and share one set of options.
 inline constexpr CommandSet kModelCommands =
     Command::run | Command::chat | Command::logits | Command::perplexity;
+
+/// Commands that run a model over a text to learn about it.
+inline constexpr CommandSet kLearnCommands = static_cast<CommandSet>(Command::profile);
 
 /// Whose error texts, timing lines and small habits are kept.
 enum class Habits {

@@ -40,6 +40,7 @@ TEST(EarlyErrors, FilesThatAreNamedAreOpenedBeforeTheModel) {
           Words{"llama-tokenize", "-m", "/nowhere/model.gguf", "-f", "/nowhere/text.txt"},
           Words{"llama-perplexity", "-m", "/nowhere/model.gguf", "--kl-divergence", "--kl-divergence-base", "/nowhere/text.txt"},
           Words{"powerinfer", "inspect", "/nowhere/model.gguf", "--activations", "/nowhere/text.txt"},
+          Words{"powerinfer", "profile", "-m", "/nowhere/model.gguf", "-f", "/nowhere/text.txt"},
           Words{"powerinfer", "logits", "-m", "/nowhere/model.gguf", "--ids-file", "/nowhere/text.txt", "-o", "x"}}) {
         SCOPED_TRACE(words[0] + " " + words[1]);
         expect_one_line(run(words), "/nowhere/text.txt");
@@ -50,6 +51,8 @@ TEST(EarlyErrors, AResultThatCannotBeWrittenIsToldBeforeTheWork) {
     const Output o = run({"powerinfer", "logits", "-m", "/nowhere/model.gguf", "--ids-file", "-", "-o", "/nowhere/out.safetensors"},
                          {.input = "1 2 3"});
     expect_one_line(o, "/nowhere/out.safetensors");
+    expect_one_line(run({"powerinfer", "profile", "-m", "/nowhere/model.gguf", "-f", "-", "-o", "/nowhere/profile.gguf"}, {.input = "a b"}),
+                    "/nowhere/profile.gguf");
     const Output kept = run({"perplexity", "-m", kModel, "-p", std::string(4000, 'a'), "-c", "64", "--save-all-logits", "/nowhere/x"});
     EXPECT_EQ(kept.status, 1);
     EXPECT_THAT(kept.err, HasSubstr("/nowhere/x"));

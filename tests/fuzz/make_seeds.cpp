@@ -6,6 +6,7 @@
 
 #include "formats/gguf_image.h"
 #include "formats/torch_image.h"
+#include "sparsity/profile.h"
 
 namespace {
 
@@ -33,6 +34,14 @@ int main(int argc, char** argv) {
     gguf.version = 2;
     gguf.tensors = {{"blk.0.gpu_idx", {8}, 18, 0}, {"blk.0.gpu_bucket", {0}, 18, 32}};
     write(folder / "gguf/gpu_index", gguf.build().bytes);
+
+    powerinfer::sparsity::ActivationProfile profile;
+    profile.n_tokens = 9;
+    profile.n_ff = 2;
+    profile.sources = {"a"};
+    profile.layers = {{{1, 9}, {-1, 2}, {1, 2}, {3, 4}}, {{0, 1}, {0, 1}, {0, 1}, {0, 1}}};
+    std::filesystem::create_directories(folder / "profile");
+    powerinfer::sparsity::write_profile((folder / "profile/sound").string(), profile);
 
     const std::string header =
         R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F16","shape":[2,2],"data_offsets":[8,16]},)"
