@@ -58,7 +58,7 @@ int Model::n_ctx_train() const { return impl_->model->spec.n_ctx_train; }
 uint64_t Model::n_bytes() const { return impl_->model->file->n_bytes(); }
 std::string Model::activation() const { return std::string(model::name(impl_->model->spec.activation)); }
 bool Model::has_predictors() const { return impl_->model->spec.has_predictors; }
-float Model::threshold() const { return impl_->model->spec.predictor_threshold; }
+float Model::threshold() const { return impl_->model->spec.predictor.threshold_of(0); }
 
 std::vector<std::string> Model::metadata_keys() const {
     std::vector<std::string> names;

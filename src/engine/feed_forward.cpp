@@ -86,9 +86,7 @@ FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_
       ids_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(int32_t)),
       starts_(static_cast<size_t>(n_batch) * static_cast<size_t>(n_chunks_ + 1) * sizeof(int32_t)),
       partial_(static_cast<size_t>(n_chunks_) * static_cast<size_t>(spec.n_embd) * sizeof(float)),
-      hidden_(static_cast<size_t>(n_batch) * static_cast<size_t>(max_rank) * sizeof(float)),
-      residual_acts_(max_rank > 0 ? spec.n_embd : 0, n_batch),
-      hidden_acts_(max_rank, n_batch),
+      predictor_inputs_(spec.n_embd, n_batch, max_rank),
       h_acts_(spec.n_ff, n_batch),
       scratch_(static_cast<size_t>(n_threads_max)) {
     const auto tile = static_cast<size_t>(std::max(chunk_, kTileNeurons * kTileTokens));
@@ -105,7 +103,7 @@ void FeedForward::run(int layer, const FfnWeights& weights, Mode mode, const flo
     Call call{layer, weights, mode, normed, y, ops, pool, n_threads};
     normed.prepare(weights.gate.encoding, ops, pool, n_threads);
     normed.prepare(weights.up.encoding, ops, pool, n_threads);
-    if (mode == Mode::predict) predictor_input(call, residual);
+    if (mode == Mode::predict) predictor_inputs_.set(weights.predictor, residual, normed, ops, pool, n_threads);
     if (observer_) {
         show_neurons(call, residual);
         down_step(call);
@@ -123,22 +121,10 @@ void FeedForward::run(int layer, const FfnWeights& weights, Mode mode, const flo
     weight_bytes += call.rows_gate * weights.gate.row_stride;
     weight_bytes += call.rows_up * (weights.up.row_stride + weights.down_t.row_stride + weights.grouped.code_stride);
     if (weights.down) weight_bytes += static_cast<uint64_t>(weights.down.n_out) * weights.down.row_stride;
-    if (mode == Mode::predict)
-        weight_bytes += static_cast<uint64_t>(weights.fc1.n_out) * weights.fc1.row_stride +
-                        static_cast<uint64_t>(weights.fc2.n_out) * weights.fc2.row_stride;
+    if (mode == Mode::predict) weight_bytes += weights.predictor.n_bytes(spec_.n_ff);
     if (weights.down_bias) {
         for (int64_t t = 0; t < call.n_tokens(); ++t) ops.add(weights.down_bias, y + t * spec_.n_embd, spec_.n_embd);
     }
-}
-
-void FeedForward::predictor_input(Call& call, const float* residual) {
-    const Matrix& fc1 = call.weights.fc1;
-    float* hidden = hidden_.as<float>();
-    residual_acts_.set(residual, spec_.n_embd, spec_.n_embd, call.n_tokens());
-    multiply({{&fc1, hidden, fc1.n_out}}, residual_acts_, call.ops, call.pool, call.n_threads);
-    for (int64_t i = 0; i < call.n_tokens() * fc1.n_out; ++i) hidden[i] = hidden[i] > 0 ? hidden[i] : 0.0f;
-    hidden_acts_.set(hidden, fc1.n_out, fc1.n_out, call.n_tokens());
-    hidden_acts_.prepare(call.weights.fc2.encoding, call.ops, call.pool, call.n_threads);
 }
 
 void FeedForward::one_token(Call& call) {
@@ -169,10 +155,10 @@ void FeedForward::one_token_chunk(Call& call, Scratch& s, int64_t chunk) {
     int64_t n_selected = n;
     const int32_t* selected = nullptr;
     if (call.mode == Mode::predict) {
-        dot_rows(w.fc2, begin, nullptr, n, hidden_acts_.data(w.fc2.encoding), s.logits.data());
+        predictor_inputs_.scores(w.predictor, begin, n, 0, 1, s.logits.data(), n);
         n_selected = 0;
         for (int64_t j = 0; j < n; ++j) {
-            if (!(s.logits[static_cast<size_t>(j)] < spec_.predictor_threshold))
+            if (w.predictor.selects(s.logits[static_cast<size_t>(j)]))
                 s.ids[static_cast<size_t>(n_selected++)] = static_cast<int32_t>(begin + j);
         }
         selected = s.ids.data();
@@ -325,14 +311,14 @@ void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end
     } else {
         // Unselected pairs get a gate of -1, which no sparse activation lets through.
         if (call.mode == Mode::predict) {
-            dense(w.fc2, hidden_acts_, s.logits.data());
+            predictor_inputs_.scores(w.predictor, begin, n, token, n_tokens, s.logits.data(), kTileNeurons);
             n_selected = 0;
             for (int64_t t = 0; t < n_tokens; ++t) {
-                for (int64_t j = 0; j < n; ++j) n_selected += !(s.logits[at(t, j)] < spec_.predictor_threshold);
+                for (int64_t j = 0; j < n; ++j) n_selected += w.predictor.selects(s.logits[at(t, j)]);
             }
         }
         const auto is_selected = [&](int64_t t, int64_t j) {
-            return call.mode != Mode::predict || !(s.logits[at(t, j)] < spec_.predictor_threshold);
+            return call.mode != Mode::predict || w.predictor.selects(s.logits[at(t, j)]);
         };
         // Fills out[t][j] for the pairs that `wanted` names, a group of rows at a time by whichever way costs less; both
         // give the same bits. A row by itself costs the kernels as much per token as a whole group.

@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "engine/matrix.h"
 #include "engine/observer.h"
+#include "engine/predictor.h"
 #include "kernels/ops.h"
 #include "quant/format.h"
 #include "model/spec.h"
@@ -25,9 +26,10 @@
 namespace powerinfer::engine {
 
 /// Weights of one feed-forward. The down projection is there in one of three forms: `down` {n_ff, n_embd} as ordinary
-/// files have it, `down_t` {n_embd, n_ff}, or `grouped`, blocks re-laid by neuron. fc1 and fc2 may be there.
+/// files have it, `down_t` {n_embd, n_ff}, or `grouped`, blocks re-laid by neuron.
 struct FfnWeights {
-    Matrix gate, up, down, down_t, fc1, fc2;
+    Matrix gate, up, down, down_t;
+    Predictor predictor;
     kernels::GroupedMatrix grouped{};
     quant::ActivationEncoding grouped_encoding = quant::ActivationEncoding::f32;  ///< f32: there is no `grouped`
     const float* down_bias = nullptr;  ///< [n_embd] or null
@@ -73,7 +75,6 @@ class FeedForward {
         std::vector<uint8_t> encoded;            // h of a chunk
     };
 
-    void predictor_input(Call& call, const float* residual);
     void one_token(Call& call);
     void one_token_chunk(Call& call, Scratch& scratch, int64_t chunk);
     void add_chunk_grouped(Call& call, Scratch& scratch, int64_t chunk, int64_t n_fired);
@@ -96,8 +97,8 @@ class FeedForward {
     AlignedBuffer ids_;       // i32 [n_batch][n_ff]; neurons of those values
     AlignedBuffer starts_;    // i32 [n_batch][n_chunks + 1]; where each chunk begins in ids_
     AlignedBuffer partial_;   // f32 [n_chunks][n_embd]; one token's partial sums
-    AlignedBuffer hidden_;    // f32 [n_batch][max_rank]; predictor's hidden layer
-    Activations residual_acts_, hidden_acts_, h_acts_;
+    PredictorInputs predictor_inputs_;
+    Activations h_acts_;
     std::vector<Scratch> scratch_;  // per thread
     Observer observer_;
     /// What an observer is shown, [n_batch][n_ff] each; empty without one.

@@ -25,8 +25,13 @@ void FeedForward::show_neurons(Call& call, const float* residual) {
     const float* logits = shown_.logits.as<float>();
     multiply({{&w.gate, gate, n_ff}, {&w.up, up, n_ff}}, call.normed, call.ops, call.pool, call.n_threads);
     if (call.mode == Mode::predict)
-        multiply({{&w.fc2, shown_.logits.as<float>(), n_ff}}, hidden_acts_, call.ops, call.pool,
-                 call.n_threads);
+        call.pool.for_each(
+            n_ff, 256,
+            [&](int64_t begin, int64_t end) {
+                predictor_inputs_.scores(w.predictor, begin, end - begin, 0, n_tokens,
+                                         shown_.logits.as<float>() + begin, n_ff);
+            },
+            call.n_threads);
     call.pool.for_each(
         n_tokens, 1,
         [&](int64_t begin, int64_t end) {
@@ -35,7 +40,7 @@ void FeedForward::show_neurons(Call& call, const float* residual) {
                 uint64_t n_selected = 0, n_positive = 0, n_fired = 0;
                 for (int64_t i = t * n_ff; i < (t + 1) * n_ff; ++i) {
                     const bool selected =
-                        call.mode != Mode::predict || !(logits[i] < spec_.predictor_threshold);
+                        call.mode != Mode::predict || w.predictor.selects(logits[i]);
                     const bool used = call.mode == Mode::off || (selected && !(gate[i] <= 0));
                     shown_.selected[static_cast<size_t>(i)] = selected;
                     h_.as<float>()[i] = used ? all[i] : 0.0f;

@@ -43,6 +43,21 @@ class Preparer {
         file_.release(view);
         return Matrix(rows, ops_, bias);
     }
+    Predictor predictor(const model::LayerTensors& t, const model::PredictorSpec& spec, int layer, bool repack) {
+        Predictor p;
+        p.kind = spec.kind;
+        p.input = spec.input;
+        p.relu = spec.relu;
+        p.threshold = spec.threshold_of(layer);
+        p.fc1 = dense(t.fc1, repack, t.fc1_bias);
+        p.fc2 = dense(t.fc2, repack, t.fc2_bias);
+        if (t.gate_signs) {
+            p.signs = static_cast<const uint32_t*>(t.gate_signs.data);
+            p.words = t.gate_signs.ne[0];
+            p.sign_bias = floats(t.fc2_bias);
+        }
+        return p;
+    }
     /// The down projection of an ordinary file, by neuron.
     void relay_down(const TensorView& down, FfnWeights& ffn) {
         AlignedBuffer& memory = memory_.emplace_back();
@@ -90,9 +105,8 @@ Weights prepare_weights(const model::Model& model, const plan::Plan& plan, const
                                                        : prepare.by_row(t.ffn_up, how.repack, t.ffn_up_bias);
         layer.ffn.down_bias = floats(t.ffn_down_bias);
         if (how.mode == sparsity::Mode::predict) {
-            layer.ffn.fc1 = prepare.dense(t.fc1, how.repack);
-            layer.ffn.fc2 = prepare.dense(t.fc2, how.repack);
-            w.max_rank = std::max(w.max_rank, t.fc1.ne[1]);
+            layer.ffn.predictor = prepare.predictor(t, model.spec.predictor, static_cast<int>(i), how.repack);
+            if (t.fc1) w.max_rank = std::max(w.max_rank, t.fc1.ne[1]);
         }
         if (how.relay_down) {
             prepare.relay_down(t.ffn_down, layer.ffn);

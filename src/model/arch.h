@@ -11,13 +11,13 @@
 namespace powerinfer::model {
 
 /// A dimension of a declared tensor in terms of the spec.
-enum class Dim { one, n_embd, n_embd_q, n_embd_kv, n_ff, n_vocab, rank };
+enum class Dim { one, n_embd, n_embd_q, n_embd_kv, n_ff, n_vocab, rank, sign_words };
 
 enum class Presence {
     required,
     optional,
     down,        ///< exactly one of ffn_down and ffn_down_t
-    predictor,   ///< fc1 and fc2: both in every layer or in none; a PWRI file must have them
+    predictor,   ///< of its kind, all in every layer or in none; a PWRI file must have them
 };
 
 /// Name without the layer prefix "blk.N." or the suffix that is part of it, e.g. "attn_q.weight".
@@ -58,6 +58,9 @@ void fill_rope(const formats::GgufFile& file, ModelSpec& spec, RopeLayout layout
 
 /// The activation stated by our key `powerinfer.activation`, else the architecture's custom.
 void fill_activation(const formats::GgufFile& file, ModelSpec& spec, Activation custom);
+
+/// The keys that say how the file's predictors are to be used.
+PredictorSpec read_predictor_spec(const formats::GgufFile& file, int n_layer);
 
 extern const Arch kArchLlama;
 extern const Arch kArchBamboo;

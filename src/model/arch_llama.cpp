@@ -15,7 +15,6 @@ void fill(const formats::GgufFile& file, ModelSpec& spec) {
                     file.magic() == formats::GgufMagic::pwri ? Activation::relu : Activation::silu);
     spec.sliding_window =
         static_cast<int>(get_count(file, arch_key(spec, "attention.sliding_window"), 0, INT32_MAX, 0));
-    spec.predictor_input = PredictorInput::residual;
 }
 
 constexpr ModelRule kModelRules[] = {
@@ -43,7 +42,10 @@ constexpr LayerRule kLayerRules[] = {
     {"ffn_up.bias", &LayerTensors::ffn_up_bias, Dim::n_ff, Dim::one, Presence::optional},
     {"ffn_down.bias", &LayerTensors::ffn_down_bias, Dim::n_embd, Dim::one, Presence::optional},
     {"fc1.weight", &LayerTensors::fc1, Dim::n_embd, Dim::rank, Presence::predictor},
+    {"fc1.bias", &LayerTensors::fc1_bias, Dim::rank, Dim::one, Presence::optional},
     {"fc2.weight", &LayerTensors::fc2, Dim::rank, Dim::n_ff, Presence::predictor},
+    {"fc2.bias", &LayerTensors::fc2_bias, Dim::n_ff, Dim::one, Presence::optional},
+    {"gate_signs", &LayerTensors::gate_signs, Dim::sign_words, Dim::n_ff, Presence::predictor},
 };
 
 void fill_bamboo(const formats::GgufFile& file, ModelSpec& spec) {

@@ -61,10 +61,7 @@ ModelSpec read_spec(const GgufFile& file, const Arch& arch) {
     if (!(spec.norm_eps >= 0) || !(spec.norm_eps < 1))
         fail(ErrorKind::bad_file, "'{}': the norm epsilon is {}, expected a small positive number", file.path(),
              spec.norm_eps);
-    spec.predictor_threshold = static_cast<float>(file.get_float("powerinfer.sparse_threshold", 0.0));
-    if (!std::isfinite(spec.predictor_threshold))
-        fail(ErrorKind::bad_file, "'{}': key 'powerinfer.sparse_threshold' is {}, expected a finite number",
-             file.path(), spec.predictor_threshold);
+    spec.predictor = read_predictor_spec(file, spec.n_layer);
     return spec;
 }
 
@@ -82,9 +79,10 @@ class Binder {
         if (view.ne != expected)
             fail(ErrorKind::bad_file, "'{}': tensor '{}' has shape {}, expected {}", file_.path(), name,
                  shape_text(view.ne), shape_text(expected));
-        if (ne1 == Dim::one && view.type != DType::F32)
-            fail(ErrorKind::unsupported, "'{}': tensor '{}' has type {}, expected F32", file_.path(), name,
-                 info(view.type).name);
+        const DType only = ne0 == Dim::sign_words ? DType::I32 : DType::F32;
+        if ((ne1 == Dim::one || only == DType::I32) && view.type != only)
+            fail(ErrorKind::unsupported, "'{}': tensor '{}' has type {}, expected {}", file_.path(), name,
+                 info(view.type).name, info(only).name);
         slot = view;
         used_.insert(name);
         return true;
@@ -114,6 +112,7 @@ class Binder {
             case Dim::n_ff: return spec_.n_ff;
             case Dim::n_vocab: return spec_.n_vocab;
             case Dim::rank: return rank > 0 ? rank : found;
+            case Dim::sign_words: return (spec_.n_embd + 31) / 32;
         }
         return found;
     }
@@ -138,10 +137,29 @@ void bind_layer(Binder& binder, const GgufFile& file, const Arch& arch, int laye
     if (tensors.ffn_down && tensors.ffn_down_t)
         fail(ErrorKind::bad_file, "'{}': layer {} has both 'ffn_down' and 'ffn_down_t', expected one of them",
              file.path(), layer);
-    const bool must_predict = file.magic() == formats::GgufMagic::pwri;
-    if (static_cast<bool>(tensors.fc1) != static_cast<bool>(tensors.fc2) || (must_predict && !tensors.fc1))
-        fail(ErrorKind::bad_file, "'{}': predictor tensor '{}fc{}.weight' is missing", file.path(), prefix,
-             tensors.fc1 ? 2 : 1);
+}
+
+/// Whether the layer has a predictor of the file's kind, whole.
+bool has_predictor(const GgufFile& file, const ModelSpec& spec, int layer, const LayerTensors& tensors) {
+    const std::string prefix = "blk." + std::to_string(layer) + ".";
+    const bool must = file.magic() == formats::GgufMagic::pwri;
+    const auto missing = [&](std::string_view name) {
+        fail(ErrorKind::bad_file, "'{}': predictor tensor '{}{}' is missing", file.path(), prefix, name);
+    };
+    if (spec.predictor.kind == PredictorKind::sign) {
+        if (tensors.fc1 || tensors.fc2 || tensors.fc1_bias)
+            fail(ErrorKind::bad_file, "'{}': layer {} has a predictor of two matrices, but its kind is said to be sign",
+                 file.path(), layer);
+        if (!tensors.gate_signs && (must || tensors.fc2_bias)) missing("gate_signs");
+        return static_cast<bool>(tensors.gate_signs);
+    }
+    if (tensors.gate_signs)
+        fail(ErrorKind::bad_file, "'{}': tensor '{}gate_signs' belongs to predictors of kind sign, but theirs is mlp",
+             file.path(), prefix);
+    const bool any = must || tensors.fc1 || tensors.fc2 || tensors.fc1_bias || tensors.fc2_bias;
+    if (any && !tensors.fc1) missing("fc1.weight");
+    if (any && !tensors.fc2) missing("fc2.weight");
+    return any;
 }
 
 void read_rope_factors(Binder& binder, const GgufFile& file, ModelSpec& spec) {
@@ -184,9 +202,10 @@ Model load(std::shared_ptr<const GgufFile> file, const LoadOptions& options, con
     model.tensors.layers.resize(static_cast<size_t>(spec.n_layer));
     for (int i = 0; i < spec.n_layer; ++i)
         bind_layer(binder, *file, *arch, i, model.tensors.layers[static_cast<size_t>(i)]);
-    spec.has_predictors = static_cast<bool>(model.tensors.layers.front().fc1);
     for (int i = 0; i < spec.n_layer; ++i) {
-        if (static_cast<bool>(model.tensors.layers[static_cast<size_t>(i)].fc1) != spec.has_predictors)
+        const bool has = has_predictor(*file, spec, i, model.tensors.layers[static_cast<size_t>(i)]);
+        if (i == 0) spec.has_predictors = has;
+        if (has != spec.has_predictors)
             fail(ErrorKind::bad_file, "'{}': layer {} {} a predictor, unlike layer 0", file->path(), i,
                  spec.has_predictors ? "lacks" : "has");
     }
@@ -197,7 +216,10 @@ Model load(std::shared_ptr<const GgufFile> file, const LoadOptions& options, con
         spec.activation = *options.activation;
         spec.activation_is_stated = true;
     }
-    if (options.threshold) spec.predictor_threshold = *options.threshold;
+    if (options.threshold) {
+        spec.predictor.threshold = *options.threshold;
+        spec.predictor.thresholds.clear();
+    }
     if (!spec.activation_is_stated)
         powerinfer::log(log, LogLevel::info, "'{}' does not state its FFN activation; taking {} as is usual for '{}'",
                         file->path(), name(spec.activation), spec.architecture);

@@ -22,7 +22,8 @@ struct LayerTensors {
     TensorView ffn_down;                                     // {n_ff, n_embd}; ordinary files
     TensorView ffn_down_t;                                   // {n_embd, n_ff}; PowerInfer files: row j is neuron j
     TensorView ffn_gate_bias, ffn_up_bias, ffn_down_bias;
-    TensorView fc1, fc2;                                     // predictor {n_embd, rank}, {rank, n_ff}
+    TensorView fc1, fc2, fc1_bias, fc2_bias;                 // predictor {n_embd, rank}, {rank, n_ff}, {rank}, {n_ff}
+    TensorView gate_signs;                                   // predictor of kind sign: I32 {n_embd / 32, n_ff}
 };
 
 struct ModelTensors {

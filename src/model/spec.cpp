@@ -18,6 +18,14 @@ constexpr NamedActivation kActivations[] = {
 
 }  // namespace
 
+std::string_view name(PredictorKind kind) {
+    return kind == PredictorKind::mlp ? "mlp" : "sign";
+}
+
+std::string_view name(PredictorInput input) {
+    return input == PredictorInput::residual ? "residual" : input == PredictorInput::normed ? "normed" : "layer_input";
+}
+
 std::string_view name(Activation a) {
     for (const NamedActivation& row : kActivations) {
         if (row.activation == a) return row.name;

@@ -29,7 +29,7 @@ void check(const model::ModelSpec& spec, Mode mode) {
              sparsity::name(mode), model::name(spec.activation));
     if (mode == Mode::predict && !spec.has_predictors)
         fail(ErrorKind::bad_argument,
-             "sparsity mode 'predict' needs predictor tensors (fc1, fc2), which this model does not have: use exact or off");
+             "sparsity mode 'predict' needs predictors, which this model does not have: use exact or off, or make them with `powerinfer complete`");
 }
 
 void check_cache(const model::ModelSpec& spec, DType type) {

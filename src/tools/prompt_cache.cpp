@@ -68,7 +68,7 @@ uint64_t state_fingerprint(const model::Model& model, const engine::Engine& engi
     h.add(engine.plan().mode);
     const model::ModelSpec& s = model.spec;
     h.add(s.activation);
-    h.add(s.predictor_threshold);
+    for (int i = 0; i < s.n_layer; ++i) h.add(s.predictor.threshold_of(i));
     const model::Rope& r = s.rope;
     h.add(r.scaling);
     for (const float x : {r.freq_base, r.factor, r.yarn_ext_factor, r.yarn_attn_factor, r.yarn_beta_fast, r.yarn_beta_slow}) h.add(x);

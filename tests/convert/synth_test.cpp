@@ -117,7 +117,7 @@ TEST(Synth, PredictorsPowerLawAndOverlapAreAsPromised) {
             for (size_t j = 0; j < g.size(); ++j) {
                 const double h = std::max(g[j], 0.0) * std::fabs(u[j]);
                 all += h;
-                const bool is_selected = p[j] >= static_cast<double>(m->spec.predictor_threshold);
+                const bool is_selected = p[j] >= static_cast<double>(m->spec.predictor.threshold);
                 if (is_selected) kept += h;
                 selected += is_selected;
                 fired += g[j] > 0;

@@ -351,7 +351,7 @@ TEST(Engine, BadRequestsAreRefusedAndChangeNothing) {
     EXPECT_EQ(step(std::vector<BatchToken>(257, {1, 0, false})), "sequence 0 would exceed its context of 256 tokens");
     EXPECT_EQ(engine.n_past(0), 0);
     EXPECT_EQ(message([&] { make_engine(m, Mode::predict); }),
-              "sparsity mode 'predict' needs predictor tensors (fc1, fc2), which this model does not have: use exact or off");
+              "sparsity mode 'predict' needs predictors, which this model does not have: use exact or off, or make them with `powerinfer complete`");
     EXPECT_THAT(message([&] { Engine::load(m, plan::solve(*m, {}), {.isa = "mmx"}); }), testing::HasSubstr("mmx"));
 }
 

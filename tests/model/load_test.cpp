@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "tiny_model.h"
 
@@ -95,6 +97,38 @@ TEST(Load, EveryMisshapedTensorIsNamedWithBothShapes) {
         // A smaller rank is told by fc2, which no longer fits.
         EXPECT_THAT(transposed.message(), HasSubstr(name.ends_with("fc1.weight") ? "fc2.weight" : name)) << name;
     }
+}
+
+TEST(Load, PredictorKeysFillTheSpec) {
+    ChangedModel changed;
+    changed.keys["powerinfer.predictor.input"] = GgufValue::of_string("normed");
+    changed.keys["powerinfer.predictor.relu"] = GgufValue::of_bool(false);
+    changed.keys["powerinfer.predictor.thresholds"] = GgufValue::of_f32s({0.5, -1});
+    PredictorSpec spec = changed.load().spec.predictor;
+    EXPECT_EQ(spec.kind, PredictorKind::mlp);
+    EXPECT_EQ(spec.input, PredictorInput::normed);
+    EXPECT_FALSE(spec.relu);
+    EXPECT_EQ(spec.threshold_of(0), 0.5f);
+    EXPECT_EQ(spec.threshold_of(1), -1.0f);
+    // "Above" is "at least the next number".
+    changed.keys["powerinfer.predictor.comparison"] = GgufValue::of_string(">");
+    spec = changed.load().spec.predictor;
+    EXPECT_EQ(spec.threshold_of(0), std::nextafter(0.5f, 1.0f));
+}
+
+TEST(Load, ContradictoryPredictorsAreNamed) {
+    const auto message = [](const char* key, const GgufValue& value) {
+        ChangedModel changed;
+        changed.keys[key] = value;
+        return changed.message();
+    };
+    EXPECT_THAT(message("powerinfer.predictor.kind", GgufValue::of_string("tree")), HasSubstr("'tree', expected one of: mlp, sign"));
+    EXPECT_THAT(message("powerinfer.predictor.kind", GgufValue::of_string("sign")), HasSubstr("kind is said to be sign"));
+    EXPECT_THAT(message("powerinfer.predictor.input", GgufValue::of_string("layer_input")), HasSubstr("layer's input"));
+    EXPECT_THAT(message("powerinfer.predictor.comparison", GgufValue::of_string("<")), HasSubstr("'<', expected one of: >=, >"));
+    EXPECT_THAT(message("powerinfer.predictor.thresholds", GgufValue::of_f32s({1, 2, 3})), HasSubstr("3 values"));
+    EXPECT_THAT(message("powerinfer.predictor.thresholds", GgufValue::of_f32s({1, NAN})), HasSubstr("finite"));
+    EXPECT_THAT(message("powerinfer.sparse_threshold", GgufValue::of_f32(INFINITY)), HasSubstr("finite"));
 }
 
 TEST(Load, MissingKeysAreNamed) {
