@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/engine.h"
+#include "learn/scores.h"
 #include "model/model.h"
 #include "plan/plan.h"
 
@@ -16,14 +17,6 @@ using model::Activation;
 
 constexpr Activation kCandidates[] = {Activation::silu, Activation::gelu, Activation::relu, Activation::relu_squared,
                                       Activation::drelu};
-
-/// -log of the softmax probability of `target`.
-double surprise(std::span<const float> logits, int32_t target) {
-    const float max = *std::max_element(logits.begin(), logits.end());
-    double sum = 0;
-    for (const float x : logits) sum += std::exp(static_cast<double>(x - max));
-    return std::log(sum) - static_cast<double>(logits[static_cast<size_t>(target)] - max);
-}
 
 ActivationTrial try_one(const std::shared_ptr<const formats::GgufFile>& file, Activation activation,
                         std::span<const int32_t> ids, size_t window, int n_threads) {
@@ -40,7 +33,7 @@ ActivationTrial try_one(const std::shared_ptr<const formats::GgufFile>& file, Ac
             batch.push_back({ids[start + i], 0, i + 1 < window && i + 1 >= window / 2});
         engine.step(batch);
         for (size_t k = 0; k < engine.n_logits(); ++k)
-            sum += surprise(engine.logits(k), ids[start + window / 2 + k]);
+            sum += negative_log_likelihood(engine.logits(k), ids[start + window / 2 + k]);
         n_scored += engine.n_logits();
     }
     ActivationTrial trial{activation, std::exp(sum / static_cast<double>(n_scored)), 0, {}};

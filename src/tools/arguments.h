@@ -128,6 +128,11 @@ struct ProfileArgs {
     std::string from_torch, to_torch;  ///< folders of activation_N.pt
 };
 
+struct EvaluateArgs {
+    bool json = false;
+    std::string svg;  ///< file for the page of charts
+};
+
 struct ConvertArgs {
     std::string outtype = "auto";
     std::string predictor, name;
@@ -182,6 +187,7 @@ struct Arguments {
     PerplexityArgs perplexity;
     LearnArgs learn;
     ProfileArgs profile;
+    EvaluateArgs evaluate;
     ConvertArgs convert;
     QuantizeArgs quantize;
     SynthArgs synth;

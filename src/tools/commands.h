@@ -17,6 +17,7 @@ std::string quantize_types();  ///< for its help: numbers, names and what they a
 int logits(const Arguments& a);
 int perplexity(const Arguments& a);
 int profile(const Arguments& a);
+int evaluate(const Arguments& a);
 int batched(const Arguments& a);
 int bench(const Arguments& a);
 int synth(const Arguments& a);

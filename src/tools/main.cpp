@@ -57,6 +57,7 @@ int dispatch(const Arguments& a) {
         case Command::chat: return run(a);
         case Command::perplexity: return perplexity(a);
         case Command::profile: return profile(a);
+        case Command::evaluate: return evaluate(a);
         case Command::bench: return bench(a);
         case Command::batched: return batched(a);
         case Command::synth: return synth(a);

@@ -71,11 +71,12 @@ std::vector<Option> model_options() {
     std::vector<Option> rows = {
         text("-m, --model", "FILE", FIELD(model.path), "model file; of a split model the first part")
             .env("LLAMA_ARG_MODEL").in(file_commands),
-        sparsity_mode().in(kModelCommands),
+        sparsity_mode().in(kModelCommands | Command::evaluate),
         activation().in(kModelCommands | kLearnCommands | Command::convert | Command::inspect),
         override_kv().in(file_commands | Command::bench | Command::quantize),
         number("--sparse-threshold", "N", FIELD(model.threshold), -kAnyNumber, kAnyNumber,
-               "predictor output from which a neuron counts as active (default: as the file says)"),
+               "predictor output from which a neuron counts as active (default: as the file says)")
+            .in(kModelCommands | Command::evaluate),
         integer("-c, --ctx-size", "N", FIELD(context.n_ctx), 0, kAnyInt,
                 "context in tokens; 0 = what the model was trained for")
             .env("LLAMA_ARG_CTX_SIZE").in(kModelCommands | kLearnCommands),
@@ -91,7 +92,7 @@ std::vector<Option> model_options() {
                 "threads for prompts; 0 or -1 = as --threads")
             .env("LLAMA_ARG_THREADS_BATCH"),
         text("--isa", "NAME", FIELD(context.isa), "instruction set: see --version (default: the best there is)")
-            .env("POWERINFER_ISA"),
+            .env("POWERINFER_ISA").in(kModelCommands | Command::evaluate),
         choice("-ctk, --cache-type-k", FIELD(context.cache_type_k), cache_types(), "number format of cached keys")
             .env("LLAMA_ARG_CACHE_TYPE_K"),
         choice("-ctv, --cache-type-v", FIELD(context.cache_type_v), cache_types(), "number format of cached values")
@@ -107,7 +108,7 @@ std::vector<Option> model_options() {
                 "tokens of the prompt that are never forgotten; -1 = all"),
         flag("--repack", "-nr, --no-repack", FIELD(model.repack),
              "copy weights into the order that is fastest to read, where memory allows")
-            .env("LLAMA_ARG_REPACK", "LLAMA_ARG_NO_REPACK"),
+            .env("LLAMA_ARG_REPACK", "LLAMA_ARG_NO_REPACK").in(kModelCommands | Command::evaluate),
         flag("--mlock", "", FIELD(model.lock), "pin the file in memory; weights then stay as they lie in it")
             .env("LLAMA_ARG_MLOCK"),
         load_mode(),

@@ -90,6 +90,11 @@ std::vector<Option> tool_options() {
         {
             integer("--tokens", "N", FIELD(learn.n_tokens), 0, kAnyInt, "most tokens of the text that are read; 0 = all"),
         });
+    add(table, "Evaluate", only(Command::evaluate),
+        {
+            flag("--json", "", FIELD(evaluate.json), "everything as one JSON object"),
+            text("--svg", "FILE", FIELD(evaluate.svg), "write a page of charts: firing curves, coverage, recall per layer"),
+        });
     add(table, "Profile", only(Command::profile),
         {
             text("-o, --output", "FILE", FIELD(output.path), "the profile to write"),

@@ -4,18 +4,22 @@
 #include <optional>
 
 #include "base/error.h"
+#include "learn/scores.h"
+#include "learn/windows.h"
 #include "tokenizer/tokenizer.h"
 #include "tools/commands.h"
 #include "tools/logits_file.h"
 #include "tools/numbers.h"
 #include "tools/perf.h"
-#include "tools/scores.h"
 #include "tools/setup.h"
 #include "tools/terminal.h"
-#include "tools/windows.h"
 
 namespace powerinfer::tools {
 namespace {
+
+using learn::Comparison;
+using learn::RunningMean;
+using learn::Windows;
 
 std::string text_to_score(const Arguments& a) {
     if (!a.prompt.file.empty()) return read_text_file(a.prompt.file);
@@ -63,7 +67,7 @@ int perplexity(const Arguments& a) {
     if (base) b.n_ctx = base->n_ctx();
     const Windows w = base ? Windows{b.n_ctx, b.n_ctx, p.chunks >= 0 ? std::min(p.chunks, base->n_windows()) : base->n_windows(),
                                      b.n_ctx / 2}
-                           : cut_windows(static_cast<int64_t>(tokens.size()), b.n_ctx, p.stride, p.chunks);
+                           : learn::cut_windows(static_cast<int64_t>(tokens.size()), b.n_ctx, p.stride, p.chunks);
     std::optional<LogitsFileWriter> kept;
     const auto n_kept = static_cast<size_t>(w.n_windows) * static_cast<size_t>(w.n_ctx);
     if (keeps_logits && !base)
@@ -82,9 +86,9 @@ int perplexity(const Arguments& a) {
     for (int window = 0; window < w.n_windows; ++window) {
         const auto begin = static_cast<size_t>(window) * static_cast<size_t>(w.step);
         const Stopwatch watch;
-        run_window(engine, window_input(tokens, w, window, tokenizer.special()), w.first, [&](int position, std::span<const float> logits) {
+        learn::run_window(engine, learn::window_input(tokens, w, window, tokenizer.special()), w.first, [&](int position, std::span<const float> logits) {
             const int32_t next = tokens[begin + static_cast<size_t>(position) + 1];
-            nll.add(negative_log_likelihood(logits, next));
+            nll.add(learn::negative_log_likelihood(logits, next));
             if (kept) kept->add(logits);
             if (base) comparison.add(logits, base->log_probs(n_scored), next);
             ++n_scored;

@@ -20,6 +20,8 @@ constexpr Program kSubcommands[] = {
      "measure how well a model predicts a text"},
     {"profile", Command::profile, Habits::own, "-m MODEL -f TEXT [-o OUT] | --from-torch FOLDER | PROFILE... [OPTIONS]",
      "count how often each neuron of a model fires over a text; merge and exchange such counts"},
+    {"evaluate", Command::evaluate, Habits::own, "-m MODEL -f TEXT [--json] [--svg FILE] [OPTIONS]",
+     "measure what the predictors of a model find, and what leaving neurons out costs"},
     {"bench", Command::bench, Habits::own, "-m MODEL [OPTIONS]", "measure the speed of a model"},
     {"synth", Command::synth, Habits::own, "SHAPE -o OUT [OPTIONS]",
      "write a random model of any shape and sparsity, for benchmarks"},

@@ -22,6 +22,7 @@ enum class Command : uint32_t {
     batched = 512,
     synth = 1024,
     profile = 2048,
+    evaluate = 4096,
 };
 using CommandSet = uint32_t;
 constexpr CommandSet operator|(Command a, Command b) {
@@ -35,7 +36,7 @@ inline constexpr CommandSet kModelCommands =
     Command::run | Command::chat | Command::logits | Command::perplexity;
 
 /// Commands that run a model over a text to learn about it.
-inline constexpr CommandSet kLearnCommands = static_cast<CommandSet>(Command::profile);
+inline constexpr CommandSet kLearnCommands = Command::profile | Command::evaluate;
 
 /// Whose error texts, timing lines and small habits are kept.
 enum class Habits {

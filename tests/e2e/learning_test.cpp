@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
 #include "e2e/process.h"
 #include "sparsity/profile.h"
 
@@ -18,6 +22,11 @@ Output run_well(const std::vector<std::string>& words) {
     Output o = run(words);
     EXPECT_EQ(o.status, 0) << o.err;
     return o;
+}
+
+std::string read_file(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
 }
 
 TEST(Profile, IsMadeMergedAndExchanged) {
@@ -63,6 +72,25 @@ TEST(Profile, SaysWhatItNeeds) {
     EXPECT_THAT(error({kModel}), HasSubstr("fable.gguf' holds no activation profile"));
     EXPECT_THAT(error({"--from-torch", "/nowhere/activation"}),
                 HasSubstr("/nowhere/activation' does not exist"));
+}
+
+TEST(Evaluate, PrintsATableOrJsonAndDrawsAPage) {
+    TemporaryFolder folder;
+    const std::vector<std::string> words = {"powerinfer", "evaluate", "-m", kModel,     "-f",
+                                            kText,        "-c",       "32", "--tokens", "96"};
+    const Output table = run_well(words);
+    EXPECT_THAT(table.out, StartsWith("exact against off, 96 tokens in windows of 32, 45 scored"));
+    std::vector<std::string> more = words;
+    more.insert(more.end(), {"--json", "--svg", folder / "page.svg"});
+    const auto json = nlohmann::json::parse(run_well(more).out);
+    EXPECT_EQ(json["layers"].size(), 4u);
+    EXPECT_EQ(json["recall"], 1.0);
+    EXPECT_THAT(read_file(folder / "page.svg"), StartsWith("<svg"));
+
+    const Output late =
+        run({"powerinfer", "evaluate", "-m", "/nowhere/m.gguf", "-f", kText, "--svg", "/nowhere/page.svg"});
+    EXPECT_EQ(late.status, 1);
+    EXPECT_THAT(late.err, HasSubstr("/nowhere/page.svg"));
 }
 
 }  // namespace

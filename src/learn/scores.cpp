@@ -1,11 +1,11 @@
-#include "tools/scores.h"
+#include "learn/scores.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
-namespace powerinfer::tools {
+namespace powerinfer::learn {
 namespace {
 
 /// ln sum exp(logits).
@@ -30,6 +30,11 @@ double percentile(const std::vector<float>& sorted, double q) {
 
 double negative_log_likelihood(std::span<const float> logits, int32_t id) {
     return log_sum_exp(logits) - logits[static_cast<size_t>(id)];
+}
+
+void log_softmax(std::span<const float> logits, std::span<float> out) {
+    const double norm = log_sum_exp(logits);
+    for (size_t i = 0; i < logits.size(); ++i) out[i] = static_cast<float>(logits[i] - norm);
 }
 
 double RunningMean::error() const {
@@ -67,27 +72,31 @@ void Comparison::add(std::span<const float> logits, std::span<const float> base,
 
 std::string Comparison::running_line(int window) const {
     const double perplexity = std::exp(nll_.mean());
-    return fmt::format("{:4d}  {:10.4f} ± {:8.4f}  {:10.5f} ± {:9.5f}  {:10.5f} ± {:9.5f}  {:6.3f} ± {:5.3f} %  {:6.3f} ± {:5.3f} %\n",
-                       window, perplexity, perplexity * nll_.error(), ratio_.mean(), ratio_.error(),
-                       divergence_.mean(), divergence_.error(), 100 * std::sqrt(delta_p_squared_.mean()),
-                       delta_p_squared_.mean() > 0
-                           ? 100 * delta_p_squared_.error() / (2 * std::sqrt(delta_p_squared_.mean()))
-                           : 0.0,
-                       100 * same_top_.mean(), 100 * same_top_.error());
+    return fmt::format(
+        "{:4d}  {:10.4f} ± {:8.4f}  {:10.5f} ± {:9.5f}  {:10.5f} ± {:9.5f}  {:6.3f} ± {:5.3f} %  {:6.3f} ± "
+        "{:5.3f} %\n",
+        window, perplexity, perplexity * nll_.error(), ratio_.mean(), ratio_.error(), divergence_.mean(),
+        divergence_.error(), 100 * std::sqrt(delta_p_squared_.mean()),
+        delta_p_squared_.mean() > 0
+            ? 100 * delta_p_squared_.error() / (2 * std::sqrt(delta_p_squared_.mean()))
+            : 0.0,
+        100 * same_top_.mean(), 100 * same_top_.error());
 }
 
 std::string Comparison::report() const {
     const double perplexity = std::exp(nll_.mean()), base = std::exp(base_nll_.mean());
     const double n = static_cast<double>(std::max<int64_t>(nll_.n, 1));
     const double covariance = product_ / n - nll_.mean() * base_nll_.mean();
-    const double spread = std::sqrt(std::max(0.0, nll_.sum_of_squares / n - nll_.mean() * nll_.mean())) *
-                          std::sqrt(std::max(0.0, base_nll_.sum_of_squares / n - base_nll_.mean() * base_nll_.mean()));
+    const double spread =
+        std::sqrt(std::max(0.0, nll_.sum_of_squares / n - nll_.mean() * nll_.mean())) *
+        std::sqrt(std::max(0.0, base_nll_.sum_of_squares / n - base_nll_.mean() * base_nll_.mean()));
     const double ratio = std::exp(ratio_.mean());
-    // The errors of both perplexities are not independent: their covariance is that of the mean log likelihoods.
+    // The errors of both perplexities are not independent: their covariance is that of the mean log
+    // likelihoods.
     const double mean_covariance = n > 1 ? covariance / (n - 1) : 0;
-    const double difference_error = std::sqrt(std::max(
-        0.0, std::pow(perplexity * nll_.error(), 2) + std::pow(base * base_nll_.error(), 2) -
-                 2 * perplexity * base * mean_covariance));
+    const double difference_error = std::sqrt(std::max(0.0, std::pow(perplexity * nll_.error(), 2) +
+                                                                std::pow(base * base_nll_.error(), 2) -
+                                                                2 * perplexity * base * mean_covariance));
 
     std::string out = "\n====== Perplexity statistics ======\n";
     const auto row = [&](std::string_view name, double value, double error) {
@@ -95,7 +104,8 @@ std::string Comparison::report() const {
     };
     row("Mean PPL(Q)", perplexity, perplexity * nll_.error());
     row("Mean PPL(base)", base, base * base_nll_.error());
-    out += fmt::format("{:<30}: {:6.2f}%\n", "Cor(ln(PPL(Q)), ln(PPL(base)))", spread > 0 ? 100 * covariance / spread : 0);
+    out += fmt::format("{:<30}: {:6.2f}%\n", "Cor(ln(PPL(Q)), ln(PPL(base)))",
+                       spread > 0 ? 100 * covariance / spread : 0);
     row("Mean ln(PPL(Q)/PPL(base))", ratio_.mean(), ratio_.error());
     row("Mean PPL(Q)/PPL(base)", ratio, ratio * ratio_.error());
     row("Mean PPL(Q)-PPL(base)", perplexity - base, difference_error);
@@ -105,9 +115,11 @@ std::string Comparison::report() const {
     out += "\n====== KL divergence statistics ======\n";
     out += fmt::format("Mean    KLD: {:10.6f} ± {:10.6f}\n", divergence_.mean(), divergence_.error());
     out += fmt::format("Maximum KLD: {:10.6f}\n", percentile(sorted, 1));
-    for (const double q : {99.9, 99.0, 95.0, 90.0}) out += fmt::format("{:4.1f}%   KLD: {:10.6f}\n", q, percentile(sorted, q / 100));
+    for (const double q : {99.9, 99.0, 95.0, 90.0})
+        out += fmt::format("{:4.1f}%   KLD: {:10.6f}\n", q, percentile(sorted, q / 100));
     out += fmt::format("Median  KLD: {:10.6f}\n", percentile(sorted, 0.5));
-    for (const double q : {10.0, 5.0, 1.0, 0.1}) out += fmt::format("{:4.1f}%   KLD: {:10.6f}\n", q, percentile(sorted, q / 100));
+    for (const double q : {10.0, 5.0, 1.0, 0.1})
+        out += fmt::format("{:4.1f}%   KLD: {:10.6f}\n", q, percentile(sorted, q / 100));
     out += fmt::format("Minimum KLD: {:10.6f}\n", percentile(sorted, 0));
 
     sorted = deltas_;
@@ -115,13 +127,15 @@ std::string Comparison::report() const {
     out += "\n====== Token probability statistics ======\n";
     out += fmt::format("Mean    Δp: {:6.3f} ± {:5.3f} %\n", 100 * delta_p_.mean(), 100 * delta_p_.error());
     out += fmt::format("Maximum Δp: {:6.3f}%\n", 100 * percentile(sorted, 1));
-    for (const double q : {99.9, 99.0, 95.0, 90.0, 75.0}) out += fmt::format("{:4.1f}%   Δp: {:6.3f}%\n", q, 100 * percentile(sorted, q / 100));
+    for (const double q : {99.9, 99.0, 95.0, 90.0, 75.0})
+        out += fmt::format("{:4.1f}%   Δp: {:6.3f}%\n", q, 100 * percentile(sorted, q / 100));
     out += fmt::format("Median  Δp: {:6.3f}%\n", 100 * percentile(sorted, 0.5));
-    for (const double q : {25.0, 10.0, 5.0, 1.0, 0.1}) out += fmt::format("{:4.1f}%   Δp: {:6.3f}%\n", q, 100 * percentile(sorted, q / 100));
+    for (const double q : {25.0, 10.0, 5.0, 1.0, 0.1})
+        out += fmt::format("{:4.1f}%   Δp: {:6.3f}%\n", q, 100 * percentile(sorted, q / 100));
     out += fmt::format("Minimum Δp: {:6.3f}%\n", 100 * percentile(sorted, 0));
     out += fmt::format("RMS Δp    : {:6.3f} %\n", 100 * std::sqrt(delta_p_squared_.mean()));
     out += fmt::format("Same top p: {:6.3f} ± {:5.3f} %\n", 100 * same_top_.mean(), 100 * same_top_.error());
     return out;
 }
 
-}  // namespace powerinfer::tools
+}  // namespace powerinfer::learn

@@ -1,5 +1,5 @@
 // Arithmetic of perplexity and of the comparison of two models' answers, on plain numbers.
-// Not for running a model (perplexity.cpp) nor for files of logits (logits_file.h).
+// Not for running a model (windows.h) nor for files of logits.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,13 @@
 #include <string>
 #include <vector>
 
-namespace powerinfer::tools {
+namespace powerinfer::learn {
 
 /// -ln p of one token. logits: [n_vocab].
 double negative_log_likelihood(std::span<const float> logits, int32_t id);
+
+/// ln p of every token, out [n_vocab].
+void log_softmax(std::span<const float> logits, std::span<float> out);
 
 /// Running mean of a figure and the uncertainty of that mean.
 struct RunningMean {
@@ -30,7 +33,8 @@ struct RunningMean {
 /// The answers of two models to the same tokens, counted together.
 class Comparison {
   public:
-    /// logits: of the model under test; base_log_probs: ln p of the base model, both [n_vocab]; id: what came next.
+    /// logits: of the model under test; base_log_probs: ln p of the base model, both [n_vocab]; id: what came
+    /// next.
     void add(std::span<const float> logits, std::span<const float> base_log_probs, int32_t id);
 
     /// One line with the running figures after a window.
@@ -38,6 +42,7 @@ class Comparison {
     /// The closing tables.
     std::string report() const;
 
+    const RunningMean& nll() const { return nll_; }  ///< of the model under test
     const RunningMean& divergence() const { return divergence_; }
     const RunningMean& same_top() const { return same_top_; }
 
@@ -47,4 +52,4 @@ class Comparison {
     std::vector<float> divergences_, deltas_;
 };
 
-}  // namespace powerinfer::tools
+}  // namespace powerinfer::learn

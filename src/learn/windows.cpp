@@ -1,27 +1,31 @@
-#include "tools/windows.h"
+#include "learn/windows.h"
 
 #include <algorithm>
 
 #include "base/error.h"
 
-namespace powerinfer::tools {
+namespace powerinfer::learn {
 
 Windows cut_windows(int64_t n_tokens, int n_ctx, int stride, int n_windows_limit) {
     if (n_tokens < 2 * static_cast<int64_t>(n_ctx))
         fail(ErrorKind::bad_argument,
-             "the text has {} tokens, a context of {} needs at least {}; give a longer text or a smaller --ctx-size",
+             "the text has {} tokens, a context of {} needs at least {}; give a longer text or a smaller "
+             "--ctx-size",
              n_tokens, n_ctx, 2 * n_ctx);
     if (stride >= n_ctx)
-        fail(ErrorKind::bad_argument, "--ppl-stride {} must be smaller than the context of {}", stride, n_ctx);
+        fail(ErrorKind::bad_argument, "--ppl-stride {} must be smaller than the context of {}", stride,
+             n_ctx);
     Windows w = {n_ctx, n_ctx, static_cast<int>(n_tokens / n_ctx), n_ctx / 2};
-    if (stride > 0) w = {n_ctx, stride, static_cast<int>((n_tokens - n_ctx + stride - 1) / stride), n_ctx - stride - 1};
+    if (stride > 0)
+        w = {n_ctx, stride, static_cast<int>((n_tokens - n_ctx + stride - 1) / stride), n_ctx - stride - 1};
     if (n_windows_limit >= 0) w.n_windows = std::min(w.n_windows, n_windows_limit);
     return w;
 }
 
 std::vector<int32_t> window_input(std::span<const int32_t> tokens, const Windows& w, int window,
                                   const tokenizer::SpecialTokens& special) {
-    const auto part = tokens.subspan(static_cast<size_t>(window) * static_cast<size_t>(w.step), static_cast<size_t>(w.n_ctx));
+    const auto part = tokens.subspan(static_cast<size_t>(window) * static_cast<size_t>(w.step),
+                                     static_cast<size_t>(w.n_ctx));
     std::vector<int32_t> input(part.begin(), part.end());
     if (special.add_bos) input[0] = special.bos;
     return input;
@@ -44,4 +48,4 @@ void run_window(engine::Engine& engine, std::span<const int32_t> input, int firs
     }
 }
 
-}  // namespace powerinfer::tools
+}  // namespace powerinfer::learn
