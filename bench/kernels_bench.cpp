@@ -17,6 +17,7 @@
 #include "base/thread_pool.h"
 #include "kernels/ops.h"
 #include "quant/format.h"
+#include "quant/lane_order.h"
 
 namespace powerinfer::kernels {
 namespace {
@@ -195,6 +196,39 @@ void BM_Tokens(benchmark::State& state, const Ops& ops, DType type, bool interle
           2.0 * kRows * static_cast<double>(n_tokens) * kColumns);
 }
 
+/// A prompt of 128 against a matrix of 1024 rows, each of which a tenth of the tokens need, chosen at random.
+void BM_Lists(benchmark::State& state, const Ops& ops, DType type) {
+    constexpr int64_t kRows = 1024, kTokens = 128, kTile = 64;
+    const Matrix m(type, kTokens, kWeightBytes, ops);
+    const auto encoding = quant::format(type).activation;
+    const size_t stride = quant::lane_order_bytes(encoding, kColumns);
+    AlignedBuffer buffer(stride * kTokens);
+    uint8_t* acts = buffer.data();
+    for (size_t t = 0; t < kTokens; ++t)
+        quant::to_lane_order(encoding, &m.acts[t * m.act_stride], acts + t * stride, kColumns);
+    std::mt19937 random(4);
+    std::vector<int32_t> starts, tokens;
+    for (int64_t r = 0; r <= kRows; ++r) {
+        starts.push_back(static_cast<int32_t>(tokens.size()));
+        for (int32_t t = 0; t < kTokens && r < kRows; ++t) {
+            if (random() % 10 == 0) tokens.push_back(t);
+        }
+    }
+    std::vector<float> out(tokens.size());
+    for (auto _ : state) {
+        for (int64_t r = 0; r < kRows; r += kTile) {
+            int32_t tile[kTile + 1];
+            for (int64_t i = 0; i <= kTile; ++i) tile[i] = starts[static_cast<size_t>(r + i)] - starts[static_cast<size_t>(r)];
+            const auto first = static_cast<size_t>(starts[static_cast<size_t>(r)]);
+            ops.dot_lists[static_cast<size_t>(type)]({m.weights + static_cast<size_t>(r) * m.row_stride, m.row_stride, kTile,
+                                                      kColumns, acts, stride, tile, tokens.data() + first,
+                                                      out.data() + first});
+        }
+    }
+    rates(state, static_cast<double>(kRows) * static_cast<double>(m.row_stride),
+          2.0 * static_cast<double>(tokens.size()) * kColumns);
+}
+
 /// Attention of one token over KV heads of 128, each with `group` query heads and `positions` cached positions: as many
 /// heads as fill `bytes`, handed out in runs of 1024 positions.
 void BM_Attention(benchmark::State& state, const Ops& ops, DType type, int group, size_t bytes, int64_t positions,
@@ -286,6 +320,9 @@ const bool kRegistered = [] {
                         });
                 }
             }
+            if (table.dot_lists[id])
+                add(fmt::format("lists_128/{}/{}", info(type).name, isa),
+                    [=, &table](benchmark::State& s) { BM_Lists(s, table, type); });
             for (const int n : threads) {
                 const std::string suffix = fmt::format("/{}/{}/{}", info(type).name, isa, n);
                 add("decode_sparse" + suffix,

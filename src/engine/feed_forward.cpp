@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "quant/activation_q8.h"
+#include "quant/lane_order.h"
 
 namespace powerinfer::engine {
 namespace {
@@ -17,6 +18,10 @@ constexpr int64_t kMaxChunks = 32;
 // Neurons and tokens of one tile of the many-token path: weights and activations of a tile stay in the second-level cache.
 constexpr int64_t kTileNeurons = 64;
 constexpr int64_t kTileTokens = 64;
+// Tokens of a tile where rows meet token lists: the longer the lists, the less it costs to take a row apart.
+constexpr int64_t kListedTokens = 128;
+// A group of kRowGroup rows is computed for all tokens when it has more pairs to compute than this many per token.
+constexpr int64_t kListedPairsPerToken = 10;
 // Columns of the down projection summed at a time: a multiple of every block size.
 constexpr int64_t kTileColumns = 256;
 GateActivation kernel_activation(model::Activation a) {
@@ -39,24 +44,6 @@ int64_t chunk_of(int64_t n_ff) {
 
 int block_of(quant::ActivationEncoding encoding) {
     return encoding == quant::ActivationEncoding::q8_32 ? 32 : 256;
-}
-
-/// One row of `m` times the listed tokens, or all n_tokens when the list is null.
-void dot_row(const Matrix& m, int64_t row, const uint8_t* acts, size_t act_stride, const int32_t* token_ids,
-             int64_t n_tokens, float* out) {
-    m.dot({.weights = m.data + static_cast<size_t>(row) * m.row_stride,
-           .row_stride = m.row_stride,
-           .n_rows = 1,
-           .n = m.n_in,
-           .acts = acts,
-           .act_stride = act_stride,
-           .token_ids = token_ids,
-           .n_tokens = n_tokens,
-           .out = out,
-           .out_stride = 1});
-    if (m.bias) {
-        for (int64_t t = 0; t < n_tokens; ++t) out[t] += m.bias[row];
-    }
 }
 
 /// Listed rows of `m` (or n_rows rows from `first` when the list is null) times one vector.
@@ -89,7 +76,7 @@ FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_
       predictor_inputs_(spec.n_embd, n_batch, max_rank),
       h_acts_(spec.n_ff, n_batch),
       scratch_(static_cast<size_t>(n_threads_max)) {
-    const auto tile = static_cast<size_t>(std::max(chunk_, kTileNeurons * kTileTokens));
+    const auto tile = static_cast<size_t>(std::max(chunk_, kTileNeurons * kListedTokens));
     for (Scratch& s : scratch_) {
         for (auto* list : {&s.ids, &s.fired, &s.tokens}) list->resize(tile);
         for (auto* values : {&s.gate, &s.up, &s.h, &s.logits, &s.values}) values->resize(tile);
@@ -241,6 +228,11 @@ void FeedForward::add_chunk_grouped(Call& call, Scratch& s, int64_t chunk, int64
 }
 
 void FeedForward::compute_neurons(Call& call) {
+    if (call.mode != Mode::off) {
+        for (const Matrix* m : {&call.weights.gate, &call.weights.up}) {
+            if (m->dot_lists) call.normed.prepare_lanes(m->encoding, call.ops, call.pool, call.n_threads);
+        }
+    }
     const int64_t n_blocks = (spec_.n_ff + kTileNeurons - 1) / kTileNeurons;
     std::atomic<int64_t> next{0};
     call.pool.run(
@@ -268,8 +260,9 @@ void FeedForward::dense_down(Call& call) {
 }
 
 void FeedForward::neuron_block(Call& call, Scratch& s, int64_t begin, int64_t end) {
-    for (int64_t t = 0; t < call.n_tokens(); t += kTileTokens)
-        neuron_tile(call, s, begin, end, t, std::min(kTileTokens, call.n_tokens() - t));
+    const int64_t tile = call.mode == Mode::off ? kTileTokens : kListedTokens;
+    for (int64_t t = 0; t < call.n_tokens(); t += tile)
+        neuron_tile(call, s, begin, end, t, std::min(tile, call.n_tokens() - t));
 }
 
 void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end, int64_t token, int64_t n_tokens) {
@@ -296,6 +289,41 @@ void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end
         }
     };
     const auto dense = [&](const Matrix& m, const Activations& a, float* out) { dense_rows(m, a, 0, n, out); };
+    // Every row of the tile times its tokens s.tokens[starts[j] ...], into values of the same order.
+    const auto listed_rows = [&](const Matrix& m, const int32_t* starts, float* values) {
+        const uint8_t* rows = m.data + static_cast<size_t>(begin) * m.row_stride;
+        if (m.dot_lists) {
+            const size_t stride = quant::lane_order_bytes(m.encoding, m.n_in);
+            m.dot_lists({.weights = rows,
+                         .row_stride = m.row_stride,
+                         .n_rows = n,
+                         .n = m.n_in,
+                         .acts = call.normed.lanes(m.encoding) + static_cast<size_t>(token) * stride,
+                         .act_stride = stride,
+                         .starts = starts,
+                         .tokens = s.tokens.data(),
+                         .out = values});
+        }
+        for (int64_t j = 0; j < n; ++j) {
+            const int64_t n_listed = starts[j + 1] - starts[j];
+            if (n_listed == 0) continue;
+            float* out = values + starts[j];
+            if (!m.dot_lists) {
+                m.dot({.weights = rows + static_cast<size_t>(j) * m.row_stride,
+                       .row_stride = m.row_stride,
+                       .n_rows = 1,
+                       .n = m.n_in,
+                       .acts = acts_of(m, call.normed),
+                       .act_stride = call.normed.stride(m.encoding),
+                       .token_ids = s.tokens.data() + starts[j],
+                       .n_tokens = n_listed,
+                       .out = out,
+                       .out_stride = 1});
+            }
+            if (m.bias == nullptr) continue;
+            for (int64_t k = 0; k < n_listed; ++k) out[k] += m.bias[begin + j];
+        }
+    };
     const auto at = [&](int64_t t, int64_t j) { return static_cast<size_t>(t * kTileNeurons + j); };
 
     const auto pairs = static_cast<uint64_t>(n * n_tokens);
@@ -321,37 +349,37 @@ void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end
             return call.mode != Mode::predict || w.predictor.selects(s.logits[at(t, j)]);
         };
         // Fills out[t][j] for the pairs that `wanted` names, a group of rows at a time by whichever way costs less; both
-        // give the same bits. A row by itself costs the kernels as much per token as a whole group.
+        // give the same bits.
         const auto compute = [&](const Matrix& m, uint64_t n_wanted, float* out, auto&& wanted) {
             if (n_wanted == pairs) {
                 dense(m, call.normed, out);
                 return static_cast<uint64_t>(n);
             }
+            const int64_t most = n_tokens * (m.dot_lists ? kListedPairsPerToken : 1);
+            int32_t starts[kTileNeurons + 1];
+            int32_t total = 0;
             uint64_t n_rows = 0;
             for (int64_t first = 0; first < n; first += kernels::kRowGroup) {
-                const int64_t count = std::min(kernels::kRowGroup, n - first);
-                int32_t starts[kernels::kRowGroup + 1];
-                int32_t total = 0;
-                for (int64_t j = 0; j < count; ++j) {
+                const int64_t end_of_group = std::min(n, first + kernels::kRowGroup);
+                const int32_t before = total;
+                for (int64_t j = first; j < end_of_group; ++j) {
                     starts[j] = total;
                     for (int64_t t = 0; t < n_tokens; ++t) {
-                        if (wanted(t, first + j)) s.tokens[static_cast<size_t>(total++)] = static_cast<int32_t>(t);
+                        s.tokens[static_cast<size_t>(total)] = static_cast<int32_t>(t);
+                        total += wanted(t, j);
                     }
                     n_rows += total > starts[j];
                 }
-                starts[count] = total;
-                if (total > n_tokens) {
-                    dense_rows(m, call.normed, first, count, out);
-                    continue;
-                }
-                for (int64_t j = 0; j < count; ++j) {
-                    const int32_t* tokens = s.tokens.data() + starts[j];
-                    const int64_t n_listed = starts[j + 1] - starts[j];
-                    if (n_listed == 0) continue;
-                    dot_row(m, begin + first + j, acts_of(m, call.normed), call.normed.stride(m.encoding), tokens, n_listed,
-                            s.values.data());
-                    for (int64_t k = 0; k < n_listed; ++k) out[at(tokens[k], first + j)] = s.values[static_cast<size_t>(k)];
-                }
+                if (total - before <= most) continue;
+                dense_rows(m, call.normed, first, end_of_group - first, out);
+                total = before;
+                std::fill(starts + first, starts + end_of_group, total);
+            }
+            starts[n] = total;
+            listed_rows(m, starts, s.values.data());
+            for (int64_t j = 0; j < n; ++j) {
+                for (int32_t k = starts[j]; k < starts[j + 1]; ++k)
+                    out[at(s.tokens[static_cast<size_t>(k)], j)] = s.values[static_cast<size_t>(k)];
             }
             return n_rows;
         };

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "quant/activation_q8.h"
+#include "quant/lane_order.h"
 
 namespace powerinfer::engine {
 namespace {
@@ -32,6 +33,7 @@ Matrix::Matrix(const TensorView& view, const kernels::Ops& ops, const TensorView
     if (!view) return;
     const auto id = static_cast<size_t>(view.type);
     dot = rows_interleaved ? ops.dot_interleaved[id] : ops.dot[id];
+    if (!rows_interleaved) dot_lists = ops.dot_lists[id];
     axpy = ops.axpy[id];
     if (dot == nullptr || axpy == nullptr)
         fail(ErrorKind::unsupported, "weights of type {} cannot be computed with, expected a weight format",
@@ -46,7 +48,7 @@ Matrix::Matrix(const TensorView& view, const kernels::Ops& ops, const TensorView
     bias = static_cast<const float*>(bias_view.data);
 }
 
-Activations::Activations(int64_t width, int64_t n_max) {
+Activations::Activations(int64_t width, int64_t n_max) : width_(width), n_max_(n_max) {
     const auto vectors = static_cast<size_t>(n_max);
     // Rounded up so that any width fits, also one that is no multiple of a block and is never encoded.
     const int64_t rounded = (width + 255) / 256 * 256;
@@ -59,7 +61,7 @@ void Activations::set(const float* x, int64_t n, int64_t stride, int64_t n_token
     n_ = n;
     stride_ = stride;
     n_tokens_ = n_tokens;
-    ready_[0] = ready_[1] = false;
+    ready_[0] = ready_[1] = lanes_ready_[0] = lanes_ready_[1] = false;
 }
 
 void Activations::prepare(ActivationEncoding encoding, const kernels::Ops& ops, ThreadPool& pool, int n_threads) {
@@ -76,6 +78,23 @@ void Activations::prepare(ActivationEncoding encoding, const kernels::Ops& ops, 
         n_threads);
 }
 
+void Activations::prepare_lanes(ActivationEncoding encoding, const kernels::Ops& ops, ThreadPool& pool, int n_threads) {
+    const size_t k = slot(encoding);
+    if (encoding == ActivationEncoding::f32 || lanes_ready_[k]) return;
+    prepare(encoding, ops, pool, n_threads);
+    lanes_ready_[k] = true;
+    const size_t bytes = quant::lane_order_bytes(encoding, n_);
+    if (lanes_[k].size() == 0)
+        lanes_[k] = AlignedBuffer(static_cast<size_t>(n_max_) * quant::lane_order_bytes(encoding, (width_ + 255) / 256 * 256));
+    pool.for_each(
+        n_tokens_, 4,
+        [&](int64_t begin, int64_t end) {
+            for (auto t = static_cast<size_t>(begin); t < static_cast<size_t>(end); ++t)
+                quant::to_lane_order(encoding, encoded_[k].data() + t * stride(encoding), lanes_[k].data() + t * bytes, n_);
+        },
+        n_threads);
+}
+
 const uint8_t* Activations::data(ActivationEncoding encoding) const {
     if (encoding == ActivationEncoding::f32) return reinterpret_cast<const uint8_t*>(x_);
     assert(ready_[slot(encoding)]);
@@ -85,6 +104,11 @@ const uint8_t* Activations::data(ActivationEncoding encoding) const {
 size_t Activations::stride(ActivationEncoding encoding) const {
     if (encoding == ActivationEncoding::f32) return static_cast<size_t>(stride_) * sizeof(float);
     return quant::activation_bytes(encoding, n_);
+}
+
+const uint8_t* Activations::lanes(ActivationEncoding encoding) const {
+    assert(lanes_ready_[slot(encoding)]);
+    return lanes_[slot(encoding)].data();
 }
 
 void multiply_rows(const Product& product, const Activations& acts, int64_t begin, int64_t end) {

@@ -21,6 +21,7 @@ struct Matrix {
     size_t row_stride = 0;  ///< bytes
     quant::ActivationEncoding encoding = quant::ActivationEncoding::f32;
     kernels::DotFn dot = nullptr;
+    kernels::ListsFn dot_lists = nullptr;  ///< null where there is no kernel for it
     kernels::AxpyFn axpy = nullptr;
     const float* bias = nullptr;  ///< [n_out] or null
 
@@ -41,15 +42,21 @@ class Activations {
     /// Makes the encoded form; threads share the work when there are several vectors.
     void prepare(quant::ActivationEncoding encoding, const kernels::Ops& ops, ThreadPool& pool, int n_threads);
 
+    /// Makes the encoded form and from it the one in lane order (quant/lane_order.h), which token lists need.
+    void prepare_lanes(quant::ActivationEncoding encoding, const kernels::Ops& ops, ThreadPool& pool, int n_threads);
+
     const uint8_t* data(quant::ActivationEncoding encoding) const;
     size_t stride(quant::ActivationEncoding encoding) const;
+    const uint8_t* lanes(quant::ActivationEncoding encoding) const;
     int64_t n_tokens() const { return n_tokens_; }
 
   private:
     const float* x_ = nullptr;
     int64_t n_ = 0, stride_ = 0, n_tokens_ = 0;
     AlignedBuffer encoded_[2];  // q8_32, q8_256
-    bool ready_[2] = {false, false};
+    AlignedBuffer lanes_[2];    // the same in lane order; allocated when first needed
+    bool ready_[2] = {false, false}, lanes_ready_[2] = {false, false};
+    int64_t width_ = 0, n_max_ = 0;
 };
 
 /// One product: out[t * out_stride + r] = matrix row r . vector t (+ bias).

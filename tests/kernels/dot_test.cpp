@@ -5,6 +5,7 @@
 #include "avxvnni_in_avx512.h"
 #include "kernel_cases.h"
 #include "quant/interleave.h"
+#include "quant/lane_order.h"
 
 namespace powerinfer::kernels {
 namespace {
@@ -109,6 +110,58 @@ TEST_P(Dot, InterleavedRowsGiveTheSameBits) {
     }
 }
 
+/// What dot_lists gives for the rows of a case with a list of tokens each, and what dot gives for the same pairs.
+void expect_lists_agree(const ListsFn lists, const DotFn dot, const DotCase& c, Random& random, std::string_view isa) {
+    const auto encoding = quant::format(c.type).activation;
+    const size_t stride = quant::lane_order_bytes(encoding, c.n);
+    std::vector<uint8_t> acts(static_cast<size_t>(c.n_tokens) * stride, 0xEE);
+    for (int64_t t = 0; t < c.n_tokens; ++t)
+        quant::to_lane_order(encoding, c.acts.data() + static_cast<size_t>(t) * c.act_stride,
+                             acts.data() + static_cast<size_t>(t) * stride, c.n);
+    std::vector<int32_t> starts = {0}, tokens;
+    for (int64_t r = 0; r < c.n_rows; ++r) {
+        const auto list = random.list(random.below(8), static_cast<int>(c.n_tokens));
+        tokens.insert(tokens.end(), list.begin(), list.end());
+        starts.push_back(static_cast<int32_t>(tokens.size()));
+    }
+    std::vector<float> out(tokens.size() + 1, kSentinel);
+    lists({.weights = c.weights.data(),
+           .row_stride = c.row_stride(),
+           .n_rows = c.n_rows,
+           .n = c.n,
+           .acts = acts.data(),
+           .act_stride = stride,
+           .starts = starts.data(),
+           .tokens = tokens.data(),
+           .out = out.data()});
+    EXPECT_EQ(out.back(), kSentinel);
+    for (int32_t r = 0; r < c.n_rows; ++r) {
+        for (int32_t k = starts[static_cast<size_t>(r)]; k < starts[static_cast<size_t>(r) + 1]; ++k) {
+            float expected = 0;
+            DotArgs a = c.args(&expected, 1);
+            a.n_rows = a.n_tokens = 1;
+            a.row_ids = &r;
+            a.token_ids = &tokens[static_cast<size_t>(k)];
+            dot(a);
+            ASSERT_TRUE(same_bits(out[static_cast<size_t>(k)], expected)) << isa << " n " << c.n << " row " << r << " at " << k;
+        }
+    }
+}
+
+TEST_P(Dot, TokenListsGiveTheSameBits) {
+    const bool expected = quant::format(GetParam()).activation != quant::ActivationEncoding::f32;
+    Random random(7);
+    for (const auto isa : isas()) {
+        const Ops& ops = table(isa);
+        ASSERT_EQ(ops.dot_lists[id(GetParam())] != nullptr, expected && isa != "scalar") << isa;
+        if (!ops.dot_lists[id(GetParam())]) continue;
+        for (const int64_t blocks : {1, 3, 4, 8, 15, 16, 17, 24, 32, 37}) {
+            const DotCase c(random, GetParam(), 9, 6, blocks * info(GetParam()).block);
+            expect_lists_agree(ops.dot_lists[id(GetParam())], ops.dot[id(GetParam())], c, random, isa);
+        }
+    }
+}
+
 TEST_P(Dot, BitsDoNotDependOnTheOtherRowsAndTokens) {
     const int64_t n =
         GetParam() == DType::F32 || GetParam() == DType::F16 || GetParam() == DType::BF16 ? 100 : 768;
@@ -183,6 +236,7 @@ TEST_P(Dot, AvxVnniInTheEncodingOfAvx512AgreesBitForBit) {
             const auto expected = run(table("avx2"), c), out = run(vnni, c);
             for (size_t i = 0; i < out.size(); ++i) ASSERT_TRUE(same_bits(expected[i], out[i])) << i;
             if (!vnni.dot_interleaved[id(GetParam())] || !quant::can_interleave(GetParam())) continue;
+            expect_lists_agree(vnni.dot_lists[id(GetParam())], table("avx2").dot[id(GetParam())], c, random, "avxvnni");
             const DotCase strips = interleaved(c);
             const auto of_strips = run(vnni, strips, true);
             for (size_t i = 0; i < out.size(); ++i) ASSERT_TRUE(same_bits(expected[i], of_strips[i])) << i;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/lane_formats_256.h"
+#include "kernels/cpu/lane_lists.h"
 #include "kernels/cpu/lane_rows.h"
 
 namespace powerinfer::kernels {
@@ -43,26 +44,40 @@ KERNEL_INLINE void all_pairs_256(const Scales256<V>& s, typename V::I* pair) {
     pair[7] = pair_256<V, Format, 7>(s);
 }
 
+/// What the sums of the activations, in dwords of two, come to: with a minimum, its product with them; else the zero
+/// point is taken from `total`.
+template <class V, class Format, class Acts>
+KERNEL_INLINE typename V::I paired_256(const typename V::I* pair, Acts sums, typename V::I& total) {
+    auto paired = V::set(0);
+    if constexpr (kPairs256<V, Format>) {
+        for (int k = 0; k < 8; ++k) paired = V::add_pairs(paired, pair[k], V::act(sums, k));
+        if constexpr (!Format::kHasMin) total = V::sub(total, V::mul(paired, V::set(kZero256<V, Format>)));
+    }
+    return paired;
+}
+
 /// Adds the block whose scaled code sums are `total` to acc.
 template <class V, class Format>
 KERNEL_INLINE typename V::F finish_256(typename V::I total, const typename V::I* pair, typename V::F weight_d,
-                                       typename V::F weight_dmin, float d, const int16_t* sums,
+                                       typename V::F weight_dmin, float d, const int8_t* sums,
                                        typename V::F acc) {
-    auto paired = V::set(0);
-    if constexpr (kPairs256<V, Format>) {
-        for (int k = 0; k < 8; ++k) paired = V::add_pairs(paired, pair[k], V::set(V::dword(sums + 2 * k)));
-        if constexpr (!Format::kHasMin) total = V::sub(total, V::mul(paired, V::set(kZero256<V, Format>)));
-    }
+    const auto paired = paired_256<V, Format>(pair, sums, total);
     acc = V::fma(V::to_float(total), V::mul(weight_d, V::set(d)), acc);
     if constexpr (Format::kHasMin) acc = V::fnma(V::to_float(paired), V::mul(weight_dmin, V::set(d)), acc);
     return acc;
 }
 
+/// Whether all lanes multiply with the same block of activations.
+template <class Acts>
+constexpr bool kOneBlock = true;
+template <>
+constexpr bool kOneBlock<LaneActs> = false;
+
 /// total[t] += the dot product of n dwords of codes with the activations at q[t] + at, times their scale.
-template <class V, class Format, int T, int n>
-KERNEL_INLINE void add_scaled(const typename V::I* code, const int8_t* const* q, int at, typename V::I scale,
+template <class V, class Format, int T, int n, class Acts>
+KERNEL_INLINE void add_scaled(const typename V::I* code, const Acts* q, int at, typename V::I scale,
                               typename V::I* total) {
-    if constexpr (V::kTwoTokens && T > 1) {
+    if constexpr (V::kTwoTokens && T > 1 && kOneBlock<Acts>) {
 #pragma GCC unroll 4
         for (int t = 0; t < T; t += 2) {
             typename V::I two[2];
@@ -123,7 +138,7 @@ void group256(const DotArgs& a, const Group& rows, size_t row_bytes, int64_t t0,
 #pragma GCC unroll 8
             for (int t = 0; t < T; ++t) {
                 const float d = reinterpret_cast<const float*>(act[t] + parts.d)[b];
-                const auto* sums = reinterpret_cast<const int16_t*>(act[t] + parts.sum) + 16 * b;
+                const auto* sums = reinterpret_cast<const int8_t*>(act[t] + parts.sum) + 32 * b;
                 acc[p][t] =
                     finish_256<V, Format>(multiply.total[t], pair, scales.d, scales.dmin, d, sums, acc[p][t]);
             }
@@ -198,7 +213,7 @@ inline void panel256(const Panel256<V>& p, int64_t b, const DotArgs& a, const qu
         float* out = a.out + (t0 + t) * a.out_stride + first_row;
         const auto acc = b == 0 ? V::zero() : V::load(out, n_rows);
         const float d = reinterpret_cast<const float*>(act[t] + parts.d)[b];
-        const auto* sums = reinterpret_cast<const int16_t*>(act[t] + parts.sum) + 16 * b;
+        const auto* sums = reinterpret_cast<const int8_t*>(act[t] + parts.sum) + 32 * b;
         V::store(out, finish_256<V, Format>(total[t], p.pair, p.d, p.dmin, d, sums, acc), n_rows);
     }
 }
@@ -241,10 +256,37 @@ void dot256_strips(const DotArgs& a) {
         group256_tokens<V, Format, V::kTokens>(a, StripGroup<V>(a, r), row_bytes, 0, r);
 }
 
+/// One row and its token list at a time, 16 blocks of the row in the lanes.
+template <class V, class Format>
+void dot256_lists(const ListsArgs& a) {
+    constexpr int kDwords = Format::kGroup / 4;
+    Panel256<V> panel;
+    each_list<V, sizeof(typename Format::Block), Format::kHasMin>(
+        a, 256, quant::ActivationEncoding::q8_256,
+        [&](const uint8_t* const* blocks) __attribute__((always_inline)) { fill_panel_256<V, Format>(blocks, 0, panel); },
+        [&]<int T>(const TokenBlocks<T>& x, Products<V>& out) __attribute__((always_inline)) {
+            typename V::I total[T];
+            for (int t = 0; t < T; ++t) total[t] = V::set(0);
+#pragma GCC unroll 2
+            for (int k = 0; k < 256 / Format::kGroup; ++k)
+                add_scaled<V, Format, T, kDwords>(panel.code + kDwords * k, x.q, Format::kGroup * k, panel.scale[k], total);
+            for (int t = 0; t < T; ++t) {
+                const auto paired = paired_256<V, Format>(panel.pair, x.sum[t], total[t]);
+                const auto d = V::load(x.d[t], V::kRows);
+                out.value[t] = V::to_float(total[t]);
+                out.scale[t] = V::mul(panel.d, d);
+                if constexpr (!Format::kHasMin) continue;
+                out.min_value[t] = V::to_float(paired);
+                out.min_scale[t] = V::mul(panel.dmin, d);
+            }
+        });
+}
+
 template <class V, class Format>
 void add_dot_256(Ops& ops, DType type) {
     ops.dot[static_cast<size_t>(type)] = dot256_rows<V, Format>;
     ops.dot_interleaved[static_cast<size_t>(type)] = dot256_strips<V, Format>;
+    ops.dot_lists[static_cast<size_t>(type)] = dot256_lists<V, Format>;
 }
 
 template <class V>

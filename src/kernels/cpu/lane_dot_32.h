@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/lane_formats_32.h"
+#include "kernels/cpu/lane_lists.h"
 #include "kernels/cpu/lane_rows.h"
 
 namespace powerinfer::kernels {
@@ -152,10 +153,35 @@ void dot32_strips(const DotArgs& a) {
         group32_tokens<V, Format, V::kTokens>(a, StripGroup<V>(a, r), row_bytes, 0, r);
 }
 
+/// One row and its token list at a time, blocks of the row in the lanes.
+template <class V, class Format>
+void dot32_lists(const ListsArgs& a) {
+    Unpacked32<V> u;
+    each_list<V, sizeof(typename Format::Block), Format::kHasMin>(
+        a, 32, quant::ActivationEncoding::q8_32,
+        [&](const uint8_t* const* blocks) __attribute__((always_inline)) { unpack32<V, Format>(blocks, 0, u); },
+        [&]<int T>(const TokenBlocks<T>& x, Products<V>& out) __attribute__((always_inline)) {
+            constexpr int kZero = V::template zero_point<Format::kMaxCode>(Format::kZero);
+#pragma GCC unroll 4
+            for (int t = 0; t < T; ++t) {
+                auto total = V::template dot<Format::kMaxCode, 8>(u.code, x.q[t]);
+                const auto sum = V::act(x.sum[t], 0);
+                const auto d = V::load(x.d[t], V::kRows);
+                if constexpr (kZero != 0) total = V::sub(total, V::mul(sum, V::set(kZero)));
+                out.value[t] = V::to_float(total);
+                out.scale[t] = V::mul(u.d, d);
+                if constexpr (!Format::kHasMin) continue;
+                out.min_value[t] = V::to_float(sum);
+                out.min_scale[t] = V::mul(u.min, d);
+            }
+        });
+}
+
 template <class V, class Format>
 void add_dot_32(Ops& ops, DType type) {
     ops.dot[static_cast<size_t>(type)] = dot32_rows<V, Format>;
     ops.dot_interleaved[static_cast<size_t>(type)] = dot32_strips<V, Format>;
+    ops.dot_lists[static_cast<size_t>(type)] = dot32_lists<V, Format>;
 }
 
 template <class V>

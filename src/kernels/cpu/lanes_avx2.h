@@ -169,18 +169,18 @@ struct LanesAvx2 {
 
     /// Per row: sum of code[g] byte i times a[4g + i] over n dwords (n = 4 or 8), as two 16-bit halves per
     /// lane, with each half times the 16-bit number in the same place of `scale`.
-    template <int max_code, int n>
-    KERNEL_INLINE static I dot(const I* code, const int8_t* a, I scale) {
+    template <int max_code, int n, class Acts>
+    KERNEL_INLINE static I dot(const I* code, Acts a, I scale) {
         constexpr int kPairs = kSigned<max_code> ? 1 : 32767 / (2 * 127 * max_code);  // that fit 16 bits
         I total = _mm256_setzero_si256();
         I part = total;
         int held = 0;
 #pragma GCC unroll 8
         for (int g = 0; g < n; ++g) {
-            const I act = set(dword(a + 4 * g));
+            const I x = act(a, g);
             const I p = kSigned<max_code>
-                            ? _mm256_maddubs_epi16(_mm256_abs_epi8(code[g]), _mm256_sign_epi8(act, code[g]))
-                            : _mm256_maddubs_epi16(code[g], act);
+                            ? _mm256_maddubs_epi16(_mm256_abs_epi8(code[g]), _mm256_sign_epi8(x, code[g]))
+                            : _mm256_maddubs_epi16(code[g], x);
             part = held == 0 ? p : add16(part, p);
             if (++held == kPairs || g == n - 1) {
                 total = add(total, _mm256_madd_epi16(part, scale));
@@ -189,9 +189,14 @@ struct LanesAvx2 {
         }
         return total;
     }
-    template <int max_code, int n>
-    KERNEL_INLINE static I dot(const I* code, const int8_t* a) {
+    template <int max_code, int n, class Acts>
+    KERNEL_INLINE static I dot(const I* code, Acts a) {
         return dot<max_code, n>(code, a, _mm256_set1_epi16(1));
+    }
+    /// Dword g of the activations of every row.
+    KERNEL_INLINE static I act(const int8_t* a, int g) { return set(dword(a + 4 * g)); }
+    KERNEL_INLINE static I act(LaneActs a, int g) {
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a.base + 64 * g));
     }
     /// Byte j of every row less `zero`, in the form that dot() multiplies by.
     template <int j>
@@ -211,6 +216,22 @@ struct LanesAvx2 {
         const __m128i pattern =
             _mm_or_si128(_mm_set1_epi32(kPattern), _mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C));
         return _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(pattern));
+    }
+
+    // Four lanes, each of them a token.
+    using Four = __m128;
+    KERNEL_INLINE static Four load_four(const float* p) { return _mm_loadu_ps(p); }
+    KERNEL_INLINE static void store_four(float* p, Four x) { _mm_storeu_ps(p, x); }
+    KERNEL_INLINE static Four fma(Four a, Four b, Four c) { return _mm_fmadd_ps(a, b, c); }
+    KERNEL_INLINE static Four fnma(Four a, Four b, Four c) { return _mm_fnmadd_ps(a, b, c); }
+    /// out[kRows * (i % 4) + 4 * (i / 4) + t] = lane i of x[t], for four t.
+    KERNEL_INLINE static void store_fours(const F* x, float* out) {
+        const F t0 = _mm256_unpacklo_ps(x[0], x[1]), t1 = _mm256_unpackhi_ps(x[0], x[1]);
+        const F t2 = _mm256_unpacklo_ps(x[2], x[3]), t3 = _mm256_unpackhi_ps(x[2], x[3]);
+        _mm256_storeu_ps(out, _mm256_shuffle_ps(t0, t2, 0x44));
+        _mm256_storeu_ps(out + 8, _mm256_shuffle_ps(t0, t2, 0xEE));
+        _mm256_storeu_ps(out + 16, _mm256_shuffle_ps(t1, t3, 0x44));
+        _mm256_storeu_ps(out + 24, _mm256_shuffle_ps(t1, t3, 0xEE));
     }
 
     /// sum + (low half of a) * (low half of b) + (high half of a) * (high half of b) as int16.

@@ -153,17 +153,20 @@ struct LanesAvx512 {
     }
 
     /// Per row: sum of code[g] byte i times a[4g + i] over n dwords, times `scale`.
-    template <int max_code, int n>
-    KERNEL_INLINE static I dot(const I* code, const int8_t* a, I scale) {
+    template <int max_code, int n, class Acts>
+    KERNEL_INLINE static I dot(const I* code, Acts a, I scale) {
         return mul(dot<max_code, n>(code, a), scale);
     }
-    template <int max_code, int n>
-    KERNEL_INLINE static I dot(const I* code, const int8_t* a) {
+    template <int max_code, int n, class Acts>
+    KERNEL_INLINE static I dot(const I* code, Acts a) {
         I total = _mm512_setzero_si512();
 #pragma GCC unroll 8
-        for (int g = 0; g < n; ++g) total = _mm512_dpbusd_epi32(total, code[g], set(dword(a + 4 * g)));
+        for (int g = 0; g < n; ++g) total = _mm512_dpbusd_epi32(total, code[g], act(a, g));
         return total;
     }
+    /// Dword g of the activations of every row.
+    KERNEL_INLINE static I act(const int8_t* a, int g) { return set(dword(a + 4 * g)); }
+    KERNEL_INLINE static I act(LaneActs a, int g) { return _mm512_loadu_si512(a.base + 64 * g); }
     /// Byte j of every row less `zero`, in the form that dot() multiplies by.
     template <int j>
     KERNEL_INLINE static I scale(I x, int zero) {
@@ -182,6 +185,22 @@ struct LanesAvx512 {
         const __m128i pattern =
             _mm_or_si128(_mm_set1_epi32(kPattern), _mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C));
         return _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(pattern));
+    }
+
+    // Four lanes, each of them a token.
+    using Four = __m128;
+    KERNEL_INLINE static Four load_four(const float* p) { return _mm_loadu_ps(p); }
+    KERNEL_INLINE static void store_four(float* p, Four x) { _mm_storeu_ps(p, x); }
+    KERNEL_INLINE static Four fma(Four a, Four b, Four c) { return _mm_fmadd_ps(a, b, c); }
+    KERNEL_INLINE static Four fnma(Four a, Four b, Four c) { return _mm_fnmadd_ps(a, b, c); }
+    /// out[kRows * (i % 4) + 4 * (i / 4) + t] = lane i of x[t], for four t.
+    KERNEL_INLINE static void store_fours(const F* x, float* out) {
+        const F t0 = _mm512_unpacklo_ps(x[0], x[1]), t1 = _mm512_unpackhi_ps(x[0], x[1]);
+        const F t2 = _mm512_unpacklo_ps(x[2], x[3]), t3 = _mm512_unpackhi_ps(x[2], x[3]);
+        _mm512_store_ps(out, _mm512_shuffle_ps(t0, t2, 0x44));
+        _mm512_store_ps(out + 16, _mm512_shuffle_ps(t0, t2, 0xEE));
+        _mm512_store_ps(out + 32, _mm512_shuffle_ps(t1, t3, 0x44));
+        _mm512_store_ps(out + 48, _mm512_shuffle_ps(t1, t3, 0xEE));
     }
 
     /// sum + (low half of a) * (low half of b) + (high half of a) * (high half of b) as int16.

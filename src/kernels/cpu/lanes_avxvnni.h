@@ -20,15 +20,15 @@ struct LanesAvxVnni : LanesAvx2 {
     }
 
     /// Per row: sum of code[g] byte i times a[4g + i] over n dwords, times `scale`.
-    template <int max_code, int n>
-    KERNEL_INLINE static I dot(const I* code, const int8_t* a, I scale) {
+    template <int max_code, int n, class Acts>
+    KERNEL_INLINE static I dot(const I* code, Acts a, I scale) {
         return mul(dot<max_code, n>(code, a), scale);
     }
-    template <int max_code, int n>
-    KERNEL_INLINE static I dot(const I* code, const int8_t* a) {
+    template <int max_code, int n, class Acts>
+    KERNEL_INLINE static I dot(const I* code, Acts a) {
         I total = _mm256_setzero_si256();
 #pragma GCC unroll 8
-        for (int g = 0; g < n; ++g) total = add_bytes(total, code[g], set(dword(a + 4 * g)));
+        for (int g = 0; g < n; ++g) total = add_bytes(total, code[g], act(a, g));
         return total;
     }
     /// Byte j of every row less `zero`, in the form that dot() multiplies by.

@@ -159,8 +159,8 @@ struct LanesNeon {
     }
 
     /// Per row: sum of code[g] byte i times a[4g + i] over n dwords (n = 4 or 8), times `scale`.
-    template <int max_code, int n>
-    KERNEL_INLINE static I dot(const I* code, const int8_t* a, I scale) {
+    template <int max_code, int n, class Acts>
+    KERNEL_INLINE static I dot(const I* code, Acts a, I scale) {
         return mul(dot<max_code, n>(code, a), scale);
     }
     template <int max_code, int n>
@@ -169,6 +169,17 @@ struct LanesNeon {
         if constexpr (n == 8) total = add_four(total, code + 4, vld1q_s8(a + 16));
         return vreinterpretq_u32_s32(total);
     }
+    template <int max_code, int n>
+    KERNEL_INLINE static I dot(const I* code, LaneActs a) {
+        int32x4_t total = vdupq_n_s32(0);
+#pragma GCC unroll 8
+        for (int g = 0; g < n; ++g)
+            total = vdotq_s32(total, vreinterpretq_s8_u32(code[g]), vreinterpretq_s8_u32(act(a, g)));
+        return vreinterpretq_u32_s32(total);
+    }
+    /// Dword g of the activations of every row.
+    KERNEL_INLINE static I act(const int8_t* a, int g) { return set(dword(a + 4 * g)); }
+    KERNEL_INLINE static I act(LaneActs a, int g) { return vreinterpretq_u32_s8(vld1q_s8(a.base + 64 * g)); }
     KERNEL_INLINE static int32x4_t add_four(int32x4_t total, const I* code, int8x16_t act) {
         total = vdotq_laneq_s32(total, vreinterpretq_s8_u32(code[0]), act, 0);
         total = vdotq_laneq_s32(total, vreinterpretq_s8_u32(code[1]), act, 1);
@@ -201,6 +212,16 @@ struct LanesNeon {
         const uint32x4_t lane = {0, 0x04040404, 0x08080808, 0x0C0C0C0C};
         const uint32x4_t index = vorrq_u32(vdupq_n_u32(kPattern), lane);
         return vreinterpretq_u32_u8(vqtbl1q_u8(vreinterpretq_u8_u32(x), vreinterpretq_u8_u32(index)));
+    }
+
+    // Four lanes, each of them a token.
+    using Four = F;
+    KERNEL_INLINE static Four load_four(const float* p) { return vld1q_f32(p); }
+    KERNEL_INLINE static void store_four(float* p, Four x) { vst1q_f32(p, x); }
+    /// out[kRows * (i % 4) + 4 * (i / 4) + t] = lane i of x[t], for four t.
+    KERNEL_INLINE static void store_fours(const F* x, float* out) {
+        const float32x4x4_t columns = {{x[0], x[1], x[2], x[3]}};
+        vst4q_f32(out, columns);
     }
 
     /// sum + (low half of a) * (low half of b) + (high half of a) * (high half of b) as int16.
