@@ -23,7 +23,9 @@ constexpr int64_t kListedTokens = 128;
 // A group of kRowGroup rows is computed for all tokens when it has more pairs to compute than this many per token.
 constexpr int64_t kListedPairsPerToken = 10;
 // Columns of the down projection summed at a time: a multiple of every block size.
-constexpr int64_t kTileColumns = 256;
+constexpr int64_t kTileColumns = kernels::kPreparedColumns;
+// Tokens from which on it pays to take the rows of the down projection apart once for all.
+constexpr int64_t kPreparedTokens = 24;
 GateActivation kernel_activation(model::Activation a) {
     switch (a) {
         case model::Activation::silu: return GateActivation::silu;
@@ -435,39 +437,59 @@ void FeedForward::list_active(Call& call) {
 
 void FeedForward::down_tiles(Call& call) {
     const int64_t n_tiles = (spec_.n_embd + kTileColumns - 1) / kTileColumns;
-    call.pool.for_each(
-        n_tiles, 1,
-        [&](int64_t tile, int64_t) {
-            const int64_t column = tile * kTileColumns;
-            const int64_t width = std::min<int64_t>(kTileColumns, spec_.n_embd - column);
-            for (int64_t t = 0; t < call.n_tokens(); ++t)
-                std::memset(call.y + t * spec_.n_embd + column, 0, static_cast<size_t>(width) * sizeof(float));
-            // Chunks outside, tokens inside: the rows' pieces are read once and reused from the cache.
-            for (int64_t c = 0; c < n_chunks_; ++c) {
-                for (int64_t t = 0; t < call.n_tokens(); ++t) {
-                    float partial[kTileColumns] = {};
-                    if (call.weights.is_grouped()) {
-                        add_tile_grouped(call, t, c, column, width, partial);
-                    } else {
-                        add_tile(call, t, c, column, width, partial);
-                    }
-                    call.ops.add(partial, call.y + t * spec_.n_embd + column, width);
-                }
-            }
+    const kernels::PreparedAxpy& prepared = call.weights.down_t.prepared_axpy;
+    const bool prepare = call.n_tokens() >= kPreparedTokens && prepared.prepare != nullptr;
+    std::atomic<int64_t> next{0};
+    call.pool.run(
+        [&](int thread) {
+            AlignedBuffer& rows = scratch_[static_cast<size_t>(thread)].prepared;
+            const size_t bytes = static_cast<size_t>(chunk_) * prepared.row_bytes;
+            if (prepare && rows.size() < bytes) rows = AlignedBuffer(bytes);
+            for (int64_t tile; (tile = next.fetch_add(1, std::memory_order_relaxed)) < n_tiles;)
+                down_tile(call, tile * kTileColumns, prepare ? rows.data() : nullptr);
         },
         call.n_threads);
 }
 
-void FeedForward::add_tile(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, float* out) {
+void FeedForward::down_tile(Call& call, int64_t column, uint8_t* prepared) {
+    const Matrix& down = call.weights.down_t;
+    const int64_t width = std::min<int64_t>(kTileColumns, spec_.n_embd - column);
+    for (int64_t t = 0; t < call.n_tokens(); ++t)
+        std::memset(call.y + t * spec_.n_embd + column, 0, static_cast<size_t>(width) * sizeof(float));
+    // Chunks outside, tokens inside: the rows' pieces are read once and reused from the cache.
+    for (int64_t c = 0; c < n_chunks_; ++c) {
+        if (prepared) {
+            down.prepared_axpy.prepare(
+                {.weights = down.data + static_cast<size_t>(c * chunk_) * down.row_stride + row_bytes(down.type, column),
+                 .row_stride = down.row_stride,
+                 .n_rows = std::min<int64_t>(chunk_, spec_.n_ff - c * chunk_),
+                 .n = width,
+                 .dst = prepared});
+        }
+        for (int64_t t = 0; t < call.n_tokens(); ++t) {
+            float partial[kTileColumns] = {};
+            if (call.weights.is_grouped()) {
+                add_tile_grouped(call, t, c, column, width, partial);
+            } else {
+                add_tile(call, t, c, column, width, prepared, partial);
+            }
+            call.ops.add(partial, call.y + t * spec_.n_embd + column, width);
+        }
+    }
+}
+
+void FeedForward::add_tile(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, const uint8_t* prepared,
+                           float* out) {
     const Matrix& down = call.weights.down_t;
     const int64_t first = chunk * chunk_;
-    kernels::AxpyArgs args{.weights = down.data + row_bytes(down.type, column),
-                           .row_stride = down.row_stride,
+    kernels::AxpyArgs args{.weights = prepared ? prepared : down.data + row_bytes(down.type, column),
+                           .row_stride = prepared ? down.prepared_axpy.row_bytes : down.row_stride,
                            .coef = nullptr,
                            .n_rows = std::min<int64_t>(chunk_, spec_.n_ff - first),
                            .n = width,
                            .out = out,
-                           .first_row = first};
+                           .first_row = first,
+                           .base_row = prepared ? first : 0};
     if (call.mode == Mode::off) {
         args.coef = h_.as<float>() + t * spec_.n_ff + first;
     } else {
@@ -476,7 +498,7 @@ void FeedForward::add_tile(Call& call, int64_t t, int64_t chunk, int64_t column,
         args.coef = coefs_.as<float>() + t * spec_.n_ff + starts[chunk];
         args.n_rows = starts[chunk + 1] - starts[chunk];
     }
-    down.axpy(args);
+    (prepared ? down.prepared_axpy.axpy : down.axpy)(args);
 }
 
 void FeedForward::add_tile_grouped(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, float* out) {

@@ -73,6 +73,7 @@ class FeedForward {
         std::vector<int32_t> tokens;             // token list of one neuron
         std::vector<float> values;               // results of such a list
         std::vector<uint8_t> encoded;            // h of a chunk
+        AlignedBuffer prepared;                  // columns of the chunk's down rows, taken apart
     };
 
     void one_token(Call& call);
@@ -86,7 +87,8 @@ class FeedForward {
     void neuron_tile(Call& call, Scratch& scratch, int64_t begin, int64_t end, int64_t token, int64_t n_tokens);
     void list_active(Call& call);
     void down_tiles(Call& call);
-    void add_tile(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, float* out);
+    void down_tile(Call& call, int64_t column, uint8_t* prepared);
+    void add_tile(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, const uint8_t* prepared, float* out);
     void add_tile_grouped(Call& call, int64_t t, int64_t chunk, int64_t column, int64_t width, float* out);
 
     model::ModelSpec spec_;

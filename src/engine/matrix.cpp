@@ -35,6 +35,7 @@ Matrix::Matrix(const TensorView& view, const kernels::Ops& ops, const TensorView
     dot = rows_interleaved ? ops.dot_interleaved[id] : ops.dot[id];
     if (!rows_interleaved) dot_lists = ops.dot_lists[id];
     axpy = ops.axpy[id];
+    prepared_axpy = ops.prepared_axpy[id];
     if (dot == nullptr || axpy == nullptr)
         fail(ErrorKind::unsupported, "weights of type {} cannot be computed with, expected a weight format",
              info(view.type).name);

@@ -23,6 +23,7 @@ struct Matrix {
     kernels::DotFn dot = nullptr;
     kernels::ListsFn dot_lists = nullptr;  ///< null where there is no kernel for it
     kernels::AxpyFn axpy = nullptr;
+    kernels::PreparedAxpy prepared_axpy;   ///< of nulls where there is no kernel for it
     const float* bias = nullptr;  ///< [n_out] or null
 
     Matrix() = default;

@@ -55,7 +55,7 @@ struct ListsArgs {
 using ListsFn = void (*)(const ListsArgs&);
 
 /// out[i] += coef[r] * row(r)[i] for i in [0, n), where
-///   row(r) = weights + id(r) * row_stride and id(r) = row_ids ? row_ids[r] : first_row + r.
+///   row(r) = weights + (id(r) - base_row) * row_stride and id(r) = row_ids ? row_ids[r] : first_row + r.
 /// A zero coefficient leaves `out` as it was (unless the row holds Inf or NaN), but its row is read all the same:
 /// rows that need not be read are left out of the list.
 ///
@@ -78,12 +78,29 @@ struct AxpyArgs {
     int64_t n;
     float* out;
     int64_t first_row = 0;  ///< id of the first row where there is no list
+    int64_t base_row = 0;   ///< id of the row that lies at `weights`
 };
 /// 512 codes of up to 255 times 16383 fit 32 bits.
 inline constexpr int64_t kAxpySlab = 512;
 inline constexpr float kAxpyLargest = 16383.0f;
 inline constexpr float kAxpySmallest = 0x1p-100f;
 using AxpyFn = void (*)(const AxpyArgs&);
+
+/// Columns of rows that many tokens add up, taken apart once for all of them.
+inline constexpr int64_t kPreparedColumns = 256;
+struct PrepareArgs {
+    const uint8_t* weights;  ///< at the first of the columns
+    size_t row_stride;       ///< bytes
+    int64_t n_rows;
+    int64_t n;     ///< columns, at most kPreparedColumns, whole blocks
+    uint8_t* dst;  ///< [n_rows] of PreparedAxpy::row_bytes, aligned to 64
+};
+/// axpy() takes rows as prepare() wrote them, row_bytes apart, and gives the bits that AxpyFn gives for the columns.
+struct PreparedAxpy {
+    size_t row_bytes = 0;
+    void (*prepare)(const PrepareArgs&) = nullptr;
+    AxpyFn axpy = nullptr;
+};
 
 /// A matrix of blocks re-laid by neuron, without loss: neuron j has a row of codes, and `group` neighbouring neurons
 /// share a scale (and a minimum) per column, so that w(j, i) = scale(j / group, i) * code(j, i) - min(j / group, i).
@@ -156,6 +173,8 @@ struct Ops {
     /// Rows by token lists; null where `dot` with token_ids is all there is.
     ListsFn dot_lists[kDTypeIdEnd] = {};
     AxpyFn axpy[kDTypeIdEnd] = {};
+    /// Null where `axpy` is all there is.
+    PreparedAxpy prepared_axpy[kDTypeIdEnd] = {};
     GroupedFn grouped_axpy = nullptr;
     void (*encode)(quant::ActivationEncoding, const float* x, void* dst, int64_t n) = nullptr;
     /// Decodes n elements of a row to f32 (embedding look-up, re-laying).

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/aligned.h"
 #include "kernel_cases.h"
 #include "quant/coded.h"
 
@@ -211,6 +212,45 @@ TEST_P(Axpy, CutsIntoColumnsSlabsAndListsLeaveNoTrace) {
         a.n_rows = static_cast<int64_t>(some.size());
         axpy(a);
         expect_same(out, "list");
+    }
+}
+
+TEST_P(Axpy, PreparedRowsGiveTheSameBits) {
+    Random random(19);
+    const int64_t block = std::max(32, info(GetParam()).block);
+    for (const int64_t n : {block, 96 / block * block, 160 / block * block, kPreparedColumns}) {
+        const Case c(random, GetParam(), 600, n == 0 ? block : n);
+        std::vector<int32_t> ids;
+        for (int32_t i = 64; i < c.n_rows; ++i) {
+            if (random.below(3) == 0) ids.push_back(i);
+        }
+        for (const auto isa : isas()) {
+            const PreparedAxpy& prepared = table(isa).prepared_axpy[id(c.type)];
+            ASSERT_EQ(prepared.prepare != nullptr, c.of_blocks() && isa != "scalar") << isa;
+            if (!prepared.prepare) continue;
+            AlignedBuffer rows(static_cast<size_t>(c.n_rows - 64) * prepared.row_bytes);
+            const size_t stride = row_bytes(c.type, c.n);
+            prepared.prepare({.weights = c.weights.data() + 64 * stride,
+                              .row_stride = stride,
+                              .n_rows = c.n_rows - 64,
+                              .n = c.n,
+                              .dst = rows.data()});
+            for (const bool listed : {true, false}) {
+                auto expected = c.start, out = c.start;
+                AxpyArgs a = c.args(expected.data());
+                a.row_ids = listed ? ids.data() : nullptr;
+                a.first_row = 64;
+                a.n_rows = listed ? static_cast<int64_t>(ids.size()) : c.n_rows - 64;
+                table(isa).axpy[id(c.type)](a);
+                a.weights = rows.data();
+                a.row_stride = prepared.row_bytes;
+                a.base_row = 64;
+                a.out = out.data();
+                prepared.axpy(a);
+                for (size_t i = 0; i < out.size(); ++i)
+                    ASSERT_TRUE(same_bits(out[i], expected[i])) << isa << " n " << c.n << " listed " << listed << " " << i;
+            }
+        }
     }
 }
 

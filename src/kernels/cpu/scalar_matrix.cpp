@@ -91,7 +91,7 @@ void axpy_floats(const AxpyArgs& a) {
     for (int64_t r = 0; r < a.n_rows; ++r) {
         const float coef = a.coef[r];
         if (coef == 0) continue;
-        const uint8_t* row = a.weights + static_cast<size_t>(axpy_id(a, r)) * a.row_stride;
+        const uint8_t* row = a.weights + static_cast<size_t>(axpy_id(a, r) - a.base_row) * a.row_stride;
         for (int64_t at = 0; at < a.n; at += kPiece) {
             const int64_t count = a.n - at < kPiece ? a.n - at : kPiece;
             format.decode(row + row_bytes(type, at), w, count);
@@ -105,7 +105,7 @@ void add_slab(const quant::CodedFormat& format, const AxpyArgs& a, int64_t begin
     const int n_groups = format.block / format.group;
     quant::CodedBlock parts;
     const auto take = [&](int64_t r) {
-        format.take_apart(a.weights + static_cast<size_t>(axpy_id(a, r)) * a.row_stride + at, parts);
+        format.take_apart(a.weights + static_cast<size_t>(axpy_id(a, r) - a.base_row) * a.row_stride + at, parts);
     };
     float min_sum[16] = {}, inverse[16], scale[16];
     uint32_t largest[16] = {};  // bits of magnitudes, so that Inf and NaN come out on top

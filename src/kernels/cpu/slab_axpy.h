@@ -30,7 +30,7 @@ struct Slab {
         const auto id = [&a](int64_t i) { return a.row_ids ? a.row_ids[i] : a.first_row + i; };
         for (const int64_t slab = r < a.n_rows ? id(r) / kAxpySlab : 0;
              r < a.n_rows && n < kAxpySlab && id(r) / kAxpySlab == slab; ++r) {
-            row[n] = a.weights + static_cast<size_t>(id(r)) * a.row_stride;
+            row[n] = a.weights + static_cast<size_t>(id(r) - a.base_row) * a.row_stride;
             coef[n++] = a.coef[r];
         }
         if (n % 2 == 0) return;
@@ -54,6 +54,68 @@ struct Ahead {
             for (int64_t i = 0; i < n_lines; ++i) ask_for(slab->row[r] + begin + 64 * i);
         }
     }
+};
+
+/// Rows of a format taken apart: the registers that Format::load gives for every step, then its scales and minima.
+template <class W, class Format>
+struct Prepared : Format {
+    static constexpr int64_t kSteps = kPreparedColumns / (32 * W::kLanes);
+    static constexpr int64_t kUnits = kPreparedColumns / Format::kGroup / 8;
+    static constexpr size_t kRegister = sizeof(typename W::I);
+    static constexpr size_t kScales = kSteps * Format::kRaw * kRegister;
+    static constexpr size_t kMins = kScales + kUnits * 8 * sizeof(float);
+    static constexpr size_t kRowBytes = (kMins + (Format::kHasMin ? kUnits * 8 * sizeof(float) : 0) + 63) / 64 * 64;
+
+    KERNEL_INLINE static Eight::F scales(const uint8_t* row, int64_t unit, int64_t /*last*/, Eight::F& min) {
+        const auto at = [&](size_t part) __attribute__((always_inline)) {
+            return Eight::load(reinterpret_cast<const float*>(row + part) + 8 * unit);
+        };
+        if constexpr (Format::kHasMin) min = at(kMins);
+        return at(kScales);
+    }
+    template <class>
+    KERNEL_INLINE static void load(const uint8_t* row, int64_t step, int64_t /*last*/, typename W::I* raw) {
+        for (int i = 0; i < Format::kRaw; ++i)
+            raw[i] = W::load(row + (static_cast<size_t>(step) * Format::kRaw + static_cast<size_t>(i)) * kRegister);
+    }
+    static void prepare(const PrepareArgs& a) {
+        constexpr int64_t kRowsAhead = 8;
+        const size_t bytes = static_cast<size_t>(a.n / Format::kSize) * sizeof(typename Format::Block);
+        const int64_t last = a.n / Format::kSize - 1;
+        const int64_t n_steps = (a.n + 32 * W::kLanes - 1) / (32 * W::kLanes);
+        const int64_t n_units = (a.n / Format::kGroup + 7) / 8;
+        for (int64_t r = 0; r < a.n_rows; ++r) {
+            const uint8_t* row = a.weights + static_cast<size_t>(r) * a.row_stride;
+            uint8_t* out = a.dst + static_cast<size_t>(r) * kRowBytes;
+            if (r + kRowsAhead < a.n_rows) {
+                for (size_t at = 0; at < bytes + 63; at += 64) ask_for_soon(row + kRowsAhead * a.row_stride + at);
+            }
+            for (int64_t step = 0; step < n_steps; ++step) {
+                const bool partial = (step + 1) * 32 * W::kLanes > a.n;
+                typename W::I raw[Format::kRaw];
+                Format::template load<W>(row, step, partial ? last : INT64_MAX, raw);
+                for (int i = 0; i < Format::kRaw; ++i)
+                    W::store(reinterpret_cast<int32_t*>(out + (static_cast<size_t>(step) * Format::kRaw + static_cast<size_t>(i)) * kRegister),
+                             raw[i]);
+            }
+            for (int64_t unit = 0; unit < n_units; ++unit) {
+                auto min = Eight::set(0.0f);
+                Eight::store(reinterpret_cast<float*>(out + kScales) + 8 * unit, Format::scales(row, unit, last, min));
+                if constexpr (Format::kHasMin) Eight::store(reinterpret_cast<float*>(out + kMins) + 8 * unit, min);
+            }
+        }
+    }
+};
+/// Bytes that `columns` take in a row. Prepared rows are computed in one piece and lie in the cache: none is looked ahead.
+template <class Format>
+struct ColumnBytes {
+    static size_t of(int64_t columns) {
+        return static_cast<size_t>(columns / Format::kSize) * sizeof(typename Format::Block);
+    }
+};
+template <class W, class Format>
+struct ColumnBytes<Prepared<W, Format>> {
+    static size_t of(int64_t /*columns*/) { return 0; }
 };
 
 template <class W, class Format>
@@ -96,7 +158,7 @@ class SlabSum {
         return tile < n ? tile : n;
     }
     static size_t bytes(int64_t columns) {
-        return static_cast<size_t>(columns / Format::kSize) * sizeof(typename Format::Block);
+        return ColumnBytes<Format>::of(columns);
     }
 
     /// out[at, end) += the slab's rows.
@@ -242,24 +304,30 @@ class SlabSum {
     alignas(64) int32_t total_[kTileColumns + kStep];
 };
 
+template <class W, class Format>
+void add_slab_axpy(Ops& ops, DType type) {
+    using Rows = Prepared<W, Format>;
+    ops.axpy[static_cast<size_t>(type)] = SlabSum<W, Format>::run;
+    ops.prepared_axpy[static_cast<size_t>(type)] = {Rows::kRowBytes, Rows::prepare, SlabSum<W, Rows>::run};
+}
+
 template <class W>
 void add_slab_axpys(Ops& ops) {
-    const auto set = [&ops](DType type, AxpyFn fn) { ops.axpy[static_cast<size_t>(type)] = fn; };
-    set(DType::Q4_0, SlabSum<W, SlabQ4_0>::run);
-    set(DType::Q4_1, SlabSum<W, SlabQ4_1>::run);
-    set(DType::Q5_0, SlabSum<W, SlabQ5_0>::run);
-    set(DType::Q5_1, SlabSum<W, SlabQ5_1>::run);
-    set(DType::Q8_0, SlabSum<W, SlabQ8_0>::run);
-    set(DType::Q2_K, SlabSum<W, SlabQ2_K>::run);
-    set(DType::Q3_K, SlabSum<W, SlabQ3_K>::run);
-    set(DType::Q4_K, SlabSum<W, SlabQ4_K>::run);
-    set(DType::Q5_K, SlabSum<W, SlabQ5_K>::run);
-    set(DType::Q6_K, SlabSum<W, SlabQ6_K>::run);
-    set(DType::IQ4_NL, SlabSum<W, SlabIQ4_NL>::run);
-    set(DType::IQ4_XS, SlabSum<W, SlabIQ4_XS>::run);
-    set(DType::MXFP4, SlabSum<W, SlabMXFP4>::run);
-    set(DType::TQ1_0, SlabSum<W, SlabTQ1_0>::run);
-    set(DType::TQ2_0, SlabSum<W, SlabTQ2_0>::run);
+    add_slab_axpy<W, SlabQ4_0>(ops, DType::Q4_0);
+    add_slab_axpy<W, SlabQ4_1>(ops, DType::Q4_1);
+    add_slab_axpy<W, SlabQ5_0>(ops, DType::Q5_0);
+    add_slab_axpy<W, SlabQ5_1>(ops, DType::Q5_1);
+    add_slab_axpy<W, SlabQ8_0>(ops, DType::Q8_0);
+    add_slab_axpy<W, SlabQ2_K>(ops, DType::Q2_K);
+    add_slab_axpy<W, SlabQ3_K>(ops, DType::Q3_K);
+    add_slab_axpy<W, SlabQ4_K>(ops, DType::Q4_K);
+    add_slab_axpy<W, SlabQ5_K>(ops, DType::Q5_K);
+    add_slab_axpy<W, SlabQ6_K>(ops, DType::Q6_K);
+    add_slab_axpy<W, SlabIQ4_NL>(ops, DType::IQ4_NL);
+    add_slab_axpy<W, SlabIQ4_XS>(ops, DType::IQ4_XS);
+    add_slab_axpy<W, SlabMXFP4>(ops, DType::MXFP4);
+    add_slab_axpy<W, SlabTQ1_0>(ops, DType::TQ1_0);
+    add_slab_axpy<W, SlabTQ2_0>(ops, DType::TQ2_0);
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ struct AxpyRows {
     void take(const AxpyArgs& a, int64_t& r) {
         count = 0;
         for (; r < a.n_rows && count < kAxpyRows; ++r) {
-            row[count] = a.weights + static_cast<size_t>(a.row_ids ? a.row_ids[r] : a.first_row + r) * a.row_stride;
+            const int64_t id = a.row_ids ? a.row_ids[r] : a.first_row + r;
+            row[count] = a.weights + static_cast<size_t>(id - a.base_row) * a.row_stride;
             coef[count++] = a.coef[r];
         }
         for (int i = count; i < kAxpyRows; ++i) row[i] = a.weights;
