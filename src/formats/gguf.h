@@ -94,6 +94,9 @@ class GgufFile {
     const GgufValue* find(std::string_view key) const;
     bool has(std::string_view key) const { return find(key) != nullptr; }
 
+    /// Where the bytes of a key's value begin in its file, of an array's its element type. The file must have the key.
+    uint64_t value_offset(std::string_view key) const { return value_offsets_[key_index_.find(key)->second]; }
+
     // Typed access. get_* without a default throws Error{bad_file} naming the key when it is missing; all throw,
     // naming wanted and found type, when it has another kind of value. Integers of any stored width are accepted
     // where they fit; f32 and f64 both serve as float. A value is never silently narrowed.
@@ -131,6 +134,7 @@ class GgufFile {
     uint32_t version_ = 3;
     uint64_t alignment_ = 32;
     std::vector<std::pair<std::string, GgufValue>> keys_;
+    std::vector<uint64_t> value_offsets_;
     std::map<std::string, size_t, std::less<>> key_index_;
     std::vector<GgufTensor> tensors_;
     std::map<std::string, size_t, std::less<>> tensor_index_;
@@ -161,5 +165,9 @@ class GgufWriter {
     struct State;
     std::unique_ptr<State> state_;
 };
+
+/// Overwrites numbers and booleans among the keys of a file by others of the same stored type, in place, in this order. Throws
+/// Error{bad_argument} naming the key where the file has none of that type; a file that cannot be written is Error{io}.
+void rewrite_keys(const std::string& path, const std::vector<std::pair<std::string, GgufValue>>& values);
 
 }  // namespace powerinfer::formats

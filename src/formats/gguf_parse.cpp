@@ -138,6 +138,7 @@ void GgufParser::read_keys() {
         // A key is held twice (list and index), with the bookkeeping of both.
         charge(2 * key.size() + 256, where);
         if (file_.has(key)) fail(ErrorKind::bad_file, "'{}': {} occurs twice", label_, where);
+        file_.value_offsets_.push_back(reader_.position() + sizeof(uint32_t));  // after the type
         GgufValue value = read_value(where);
         file_.key_index_.emplace(key, file_.keys_.size());
         file_.keys_.emplace_back(key, std::move(value));

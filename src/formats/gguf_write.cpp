@@ -1,3 +1,4 @@
+#include <fstream>
 #include <limits>
 #include <set>
 
@@ -241,6 +242,28 @@ void GgufWriter::State::check_read_back() const {
     if (!same)
         fail(ErrorKind::io,
              "'{}' could not be read back as it was written; the disk or its file system is faulty", path);
+}
+
+void rewrite_keys(const std::string& path, const std::vector<std::pair<std::string, GgufValue>>& values) {
+    const GgufFile file = GgufFile::open(path);
+    std::vector<std::pair<uint64_t, std::string>> patches;
+    for (const auto& [key, value] : values) {
+        const GgufValue* old = file.find(key);
+        const bool fixed = value.type != GgufType::string && value.type != GgufType::array;
+        if (!old || old->type != value.type || !fixed)
+            fail(ErrorKind::bad_argument, "'{}': key '{}' is {} and cannot be rewritten as {}", path, shown(key),
+                 old ? type_text(*old) : "missing", type_text(value));
+        std::string bytes;
+        append_value(bytes, value, key);
+        patches.emplace_back(file.value_offset(key), bytes.substr(sizeof(uint32_t)));  // the type stays
+    }
+    std::fstream out(path, std::ios::binary | std::ios::in | std::ios::out);
+    for (const auto& [offset, bytes] : patches) {
+        out.seekp(static_cast<std::streamoff>(offset));
+        out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        out.flush();
+    }
+    if (!out) fail(ErrorKind::io, "'{}' cannot be written: {}", path, std::strerror(errno));
 }
 
 void GgufWriter::finish() {

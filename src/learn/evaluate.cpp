@@ -134,6 +134,22 @@ SelectionCounts Evaluation::total() const {
     return sum;
 }
 
+sparsity::EvaluationRecord Evaluation::record(const model::Model& model) const {
+    const SelectionCounts all = total();
+    sparsity::EvaluationRecord r;
+    r.weights = sparsity::evaluated_weights(model);
+    r.n_tokens = static_cast<uint64_t>(n_scored);
+    r.text = source;
+    r.perplexity = perplexity;
+    r.perplexity_off = perplexity_off;
+    r.kl = kl;
+    r.active_share = all.active_share();
+    r.true_active_share = all.true_active_share();
+    r.recall = all.recall();
+    r.contribution_recall = all.contribution_recall();
+    return r;
+}
+
 Evaluation evaluate(std::shared_ptr<const model::Model> model, std::span<const int32_t> ids,
                     const tokenizer::SpecialTokens& special, const EvaluateOptions& options,
                     const Progress& progress) {

@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "model/model.h"
 #include "plan/plan.h"
+#include "sparsity/evaluation_record.h"
 #include "sparsity/profile.h"
 #include "tokenizer/tokenizer.h"
 
@@ -50,6 +51,9 @@ struct Evaluation {
     sparsity::ActivationProfile profile;  ///< of this text
 
     SelectionCounts total() const;
+    /// What a model file keeps of it; the ratio up to which predictors are trusted is left as it is by
+    /// default.
+    sparsity::EvaluationRecord record(const model::Model& model) const;
 };
 
 struct EvaluateOptions {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "sparsity/evaluation_record.h"
 
 namespace powerinfer::plan {
 namespace {
@@ -10,14 +11,20 @@ namespace {
 using sparsity::Mode;
 
 /// What automatic becomes, and why.
-Mode choose(const model::ModelSpec& spec, std::string& reason) {
-    if (model::is_sparse_capable(spec.activation)) {
-        reason = fmt::format("activation {} gives exact zeros{}", model::name(spec.activation),
-                             spec.has_predictors ? "; the file's predictors carry no recorded evaluation" : "");
-        return Mode::exact;
+Mode choose(const model::Model& model, std::string& reason) {
+    const model::ModelSpec& spec = model.spec;
+    if (!model::is_sparse_capable(spec.activation)) {
+        reason = fmt::format("activation {} gives no exact zeros", model::name(spec.activation));
+        return Mode::off;
     }
-    reason = fmt::format("activation {} gives no exact zeros", model::name(spec.activation));
-    return Mode::off;
+    const sparsity::Trust trust = sparsity::trust_in_predictors(model);
+    if (trust.trusted) {
+        reason = trust.reason;
+        return Mode::predict;
+    }
+    reason = fmt::format("activation {} gives exact zeros", model::name(spec.activation));
+    if (spec.has_predictors) reason += "; " + trust.reason;
+    return Mode::exact;
 }
 
 void check(const model::ModelSpec& spec, Mode mode) {
@@ -92,7 +99,7 @@ Plan solve(const model::Model& model, const Budget& budget) {
 
     plan.mode = budget.mode;
     if (plan.mode == Mode::automatic) {
-        plan.mode = choose(spec, plan.mode_reason);
+        plan.mode = choose(model, plan.mode_reason);
     } else {
         plan.mode_reason = "asked for";
     }

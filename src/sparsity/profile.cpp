@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <limits>
-#include <numeric>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -14,6 +12,7 @@ namespace powerinfer::sparsity {
 namespace {
 
 using formats::GgufFile;
+using formats::GgufType;
 using formats::GgufValue;
 using formats::GgufWriter;
 
@@ -21,7 +20,7 @@ constexpr std::string_view kArchitecture = "powerinfer.profile";
 constexpr uint32_t kVersion = 1;
 constexpr int64_t kMaxLayers = 4096, kMaxNeurons = 1 << 24;
 constexpr size_t kMaxSources = 1000;
-constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();  // of any count: they are written as I64
+constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();  // of any count: torch tensors hold int64
 
 std::string key(std::string_view name) {
     return fmt::format("powerinfer.profile.{}", name);
@@ -32,12 +31,17 @@ struct Moment {
     std::vector<double> LayerProfile::*values;
     bool may_be_negative;
 };
-constexpr std::array<Moment, 3> kMoments = {{{"profile_sum", &LayerProfile::sum, true},
-                                             {"profile_squares", &LayerProfile::sum_of_squares, false},
-                                             {"profile_contribution", &LayerProfile::contribution, false}}};
+constexpr std::array<Moment, 3> kMoments = {{{"sum", &LayerProfile::sum, true},
+                                             {"squares", &LayerProfile::sum_of_squares, false},
+                                             {"contribution", &LayerProfile::contribution, false}}};
 
-std::string tensor_name(int layer, std::string_view suffix) {
-    return fmt::format("blk.{}.{}", layer, suffix);
+std::string layer_key(int layer, std::string_view suffix) {
+    return fmt::format("powerinfer.profile.{}.{}", layer, suffix);
+}
+
+template <class T>
+GgufValue array_of(GgufType element, const std::vector<T>& values) {
+    return {.type = GgufType::array, .element = element, .data = values};
 }
 
 int read_size(const GgufFile& file, std::string_view name, int64_t low, int64_t high) {
@@ -48,37 +52,39 @@ int read_size(const GgufFile& file, std::string_view name, int64_t low, int64_t 
     return static_cast<int>(value);
 }
 
-/// The numbers of a tensor of the wanted type and length.
+/// The numbers of an array of the wanted kind and length.
 template <class T>
-std::vector<T> read_numbers(const GgufFile& file, const std::string& name, DType type, int n_ff) {
-    const formats::GgufTensor* tensor = file.find_tensor(name);
-    if (!tensor)
-        fail(ErrorKind::bad_file, "'{}' has no tensor '{}', which its profile needs", file.path(), name);
-    if (tensor->view.type != type || tensor->view.ne != std::array<int64_t, 4>{n_ff, 1, 1, 1})
-        fail(ErrorKind::bad_file, "'{}': tensor '{}' is {} {}, expected {} {{{}}}", file.path(), name,
-             info(tensor->view.type).name, shape_text(tensor->view.ne), info(type).name, n_ff);
-    std::vector<T> out(static_cast<size_t>(n_ff));
-    std::memcpy(out.data(), tensor->view.data, out.size() * sizeof(T));
-    return out;
+const std::vector<T>& read_numbers(const GgufFile& file, const std::string& name, std::string_view kind,
+                                   int n_ff) {
+    const GgufValue* value = file.find(name);
+    if (!value) fail(ErrorKind::bad_file, "'{}' has no key '{}', which its profile needs", file.path(), name);
+    const auto* numbers = std::get_if<std::vector<T>>(&value->data);
+    if (!numbers)
+        fail(ErrorKind::bad_file, "'{}': key '{}' is {}, expected array of {}", file.path(), name,
+             type_text(*value), kind);
+    if (numbers->size() != static_cast<size_t>(n_ff))
+        fail(ErrorKind::bad_file, "'{}': key '{}' has {} values, expected one for each of {} neurons",
+             file.path(), name, numbers->size(), n_ff);
+    return *numbers;
 }
 
 LayerProfile read_layer(const GgufFile& file, int layer, int n_ff, uint64_t n_tokens, bool has_moments) {
     LayerProfile out;
-    const std::string fires = tensor_name(layer, "profile_fires");
-    for (const int64_t n : read_numbers<int64_t>(file, fires, DType::I64, n_ff)) {
-        if (n < 0 || (n_tokens > 0 && static_cast<uint64_t>(n) > n_tokens))
+    const std::string fires = layer_key(layer, "fires");
+    for (const uint64_t n : read_numbers<uint64_t>(file, fires, "u64", n_ff)) {
+        if (n > (n_tokens > 0 ? n_tokens : kMost))
             fail(ErrorKind::bad_file, "'{}': tensor '{}' holds the count {}, expected 0 to the {} tokens",
                  file.path(), fires, n, n_tokens);
         out.fires.push_back(static_cast<uint64_t>(n));
     }
     if (!has_moments) return out;
     for (const Moment& moment : kMoments) {
-        const std::string name = tensor_name(layer, moment.suffix);
-        out.*moment.values = read_numbers<double>(file, name, DType::F64, n_ff);
+        const std::string name = layer_key(layer, moment.suffix);
+        out.*moment.values = read_numbers<double>(file, name, "f64", n_ff);
         for (const double x : out.*moment.values) {
             if (!std::isfinite(x) || (x < 0 && !moment.may_be_negative))
-                fail(ErrorKind::bad_file, "'{}': tensor '{}' holds {}, expected a finite number{}",
-                     file.path(), name, x, moment.may_be_negative ? "" : " of at least 0");
+                fail(ErrorKind::bad_file, "'{}': key '{}' holds {}, expected a finite number{}", file.path(),
+                     name, x, moment.may_be_negative ? "" : " of at least 0");
         }
     }
     return out;
@@ -213,19 +219,11 @@ void declare_profile(GgufWriter& out, const ActivationProfile& profile) {
     out.set(key("n_ff"), GgufValue::of_u32(static_cast<uint32_t>(profile.n_ff)));
     out.set(key("sources"), GgufValue::of_strings(profile.sources));
     for (int i = 0; i < profile.n_layer(); ++i) {
-        out.add_tensor(tensor_name(i, "profile_fires"), DType::I64, {profile.n_ff, 1, 1, 1});
+        const LayerProfile& layer = profile.layers[static_cast<size_t>(i)];
+        out.set(layer_key(i, "fires"), array_of(GgufType::u64, layer.fires));
         if (!profile.has_moments()) continue;
         for (const Moment& m : kMoments)
-            out.add_tensor(tensor_name(i, m.suffix), DType::F64, {profile.n_ff, 1, 1, 1});
-    }
-}
-
-void write_profile_data(GgufWriter& out, const ActivationProfile& profile) {
-    for (const LayerProfile& layer : profile.layers) {
-        out.write(layer.fires.data(), layer.fires.size() * sizeof(uint64_t));
-        if (!profile.has_moments()) continue;
-        for (const Moment& m : kMoments)
-            out.write((layer.*m.values).data(), (layer.*m.values).size() * sizeof(double));
+            out.set(layer_key(i, m.suffix), array_of(GgufType::f64, layer.*m.values));
     }
 }
 
@@ -233,8 +231,6 @@ void write_profile(const std::string& path, const ActivationProfile& profile) {
     GgufWriter out(path, formats::GgufMagic::gguf);
     out.set("general.architecture", GgufValue::of_string(std::string(kArchitecture)));
     declare_profile(out, profile);
-    out.begin_data();
-    write_profile_data(out, profile);
     out.finish();
 }
 
@@ -252,7 +248,7 @@ ActivationProfile read_profile(const GgufFile& file) {
              kVersion);
     ActivationProfile profile;
     profile.n_tokens = file.get_uint(key("tokens"));
-    if (profile.n_tokens > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    if (profile.n_tokens > kMost)
         fail(ErrorKind::bad_file, "'{}': key '{}' is {}, which no text has", file.path(), key("tokens"),
              profile.n_tokens);
     profile.fingerprint = file.get_uint(key("fingerprint"));
@@ -265,7 +261,7 @@ ActivationProfile read_profile(const GgufFile& file) {
                  key("sources"), sources->size(), kMaxSources);
         profile.sources = *sources;
     }
-    const bool has_moments = file.find_tensor(tensor_name(0, kMoments[0].suffix)) != nullptr;
+    const bool has_moments = file.has(layer_key(0, kMoments[0].suffix));
     for (int i = 0; i < n_layer; ++i)
         profile.layers.push_back(read_layer(file, i, profile.n_ff, profile.n_tokens, has_moments));
     return profile;

@@ -1,18 +1,18 @@
 // Activation profiles: how often and how strongly each feed-forward neuron of a model fired over some text,
 // as data. Not for making them (learn/) nor for the `.pt` folders of published models (activation_folder.h).
 //
-// In a file, which is a GGUF file of its own (general.architecture = "powerinfer.profile") or part of a model
-// file:
+// In a file, which is a GGUF file of its own (general.architecture = "powerinfer.profile", no tensors) or a
+// model's. All is in keys, because the original engine refuses models with tensors that it does not know:
 //
 //   powerinfer.profile.version      u32 = 1
 //   powerinfer.profile.tokens       u64     tokens counted; 0 = not known
 //   powerinfer.profile.fingerprint  u64     of the model (fingerprint_of); 0 = not known
 //   powerinfer.profile.n_layer, .n_embd, .n_ff   u32; n_embd 0 = not known
 //   powerinfer.profile.sources      strings what was read, for people
-//   blk.N.profile_fires         I64 {n_ff}  tokens for which the neuron fired
-//   blk.N.profile_sum           F64 {n_ff}  sum of its activation h over all tokens      \.
-//   blk.N.profile_squares       F64 {n_ff}  sum of h^2                                    } all three or none
-//   blk.N.profile_contribution  F64 {n_ff}  sum of h^2 times |its down row|^2            /
+//   powerinfer.profile.N.fires         u64[n_ff]  tokens for which the neuron of layer N fired
+//   powerinfer.profile.N.sum           f64[n_ff]  sum of its activation h over all tokens      \.
+//   powerinfer.profile.N.squares       f64[n_ff]  sum of h^2                                    } all three
+//   or none powerinfer.profile.N.contribution  f64[n_ff]  sum of h^2 times |its down row|^2            /
 //
 // h is what the down projection reads: act(gate) * up, or act(up) where the model has no gate. A neuron fires
 // where its pre-activation (the gate's, or the up's where there is no gate) is above zero; with dReLU, gate
@@ -72,10 +72,9 @@ uint64_t fingerprint_of(const model::Model& model);
 
 /// Writes a file of its own.
 void write_profile(const std::string& path, const ActivationProfile& profile);
-/// Declares keys and tensors in a file that is being written, before begin_data(); then, at the place of the
-/// first of these tensors, hands over their data.
+/// Sets the keys in a file that is being written, before begin_data(). Without moments it takes a quarter of
+/// the room.
 void declare_profile(formats::GgufWriter& out, const ActivationProfile& profile);
-void write_profile_data(formats::GgufWriter& out, const ActivationProfile& profile);
 
 /// True where a file, a model's or one of its own, holds a profile.
 bool has_profile(const formats::GgufFile& file);

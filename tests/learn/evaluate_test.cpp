@@ -174,6 +174,11 @@ TEST(EvaluationReport, HasEveryFigure) {
     ASSERT_EQ(json["layers"].size(), 2u);
     EXPECT_EQ(json["layers"][1]["layer"], 1);
     EXPECT_EQ(json["layers"][1]["precision"], e.layers[1].precision());
+    const sparsity::EvaluationRecord record = e.record(*m);
+    EXPECT_EQ(record.weights, sparsity::evaluated_weights(*m));
+    EXPECT_EQ(record.n_tokens, 27u);
+    EXPECT_EQ(record.perplexity, e.perplexity);
+    EXPECT_EQ(record.contribution_recall, e.total().contribution_recall());
     const std::string table = table_of(e);
     EXPECT_THAT(table, HasSubstr("predict against off, 60 tokens in windows of 20, 27 scored"));
     EXPECT_THAT(table, HasSubstr("\n  all "));

@@ -108,10 +108,11 @@ std::string message_for(const std::function<void(ActivationProfile&)>& change) {
 
 TEST(Profile, RefusesImpossibleNumbers) {
     EXPECT_THAT(message_for([](auto& p) { p.layers[1].fires[2] = 11; }),
-                HasSubstr("'blk.1.profile_fires' holds the count 11"));
-    EXPECT_THAT(message_for([](auto& p) { p.layers[1].fires[2] = ~0ull; }), HasSubstr("holds the count -1"));
+                HasSubstr("'powerinfer.profile.1.fires' holds the count 11"));
+    EXPECT_THAT(message_for([](auto& p) { p.layers[1].fires[2] = ~0ull; }),
+                HasSubstr("holds the count 18446744073709551615"));
     EXPECT_THAT(message_for([](auto& p) { p.layers[0].sum[1] = std::numeric_limits<double>::quiet_NaN(); }),
-                HasSubstr("'blk.0.profile_sum' holds nan"));
+                HasSubstr("'powerinfer.profile.0.sum' holds nan"));
     EXPECT_THAT(message_for([](auto& p) { p.layers[0].contribution[1] = -1; }), HasSubstr("of at least 0"));
     EXPECT_THAT(message_for([](auto& p) { p.n_tokens = ~0ull; }), HasSubstr("which no text has"));
 }
@@ -119,7 +120,7 @@ TEST(Profile, RefusesImpossibleNumbers) {
 TEST(Profile, RefusesFilesThatMissSomething) {
     using formats::GgufValue;
     TemporaryFolder folder;
-    const auto message = [&](const std::string& leave_out, int n_layer, int64_t n_ff, DType type) {
+    const auto message = [&](const std::string& leave_out, int n_layer, size_t n_ff, bool as_floats) {
         formats::GgufWriter out(folder / "p.gguf", formats::GgufMagic::gguf);
         const std::map<std::string, GgufValue> keys = {
             {"version", GgufValue::of_u32(leave_out == "newer" ? 9 : 1)},
@@ -130,22 +131,23 @@ TEST(Profile, RefusesFilesThatMissSomething) {
             {"n_ff", GgufValue::of_u32(4)}};
         for (const auto& [name, value] : keys)
             if (name != leave_out) out.set("powerinfer.profile." + name, value);
-        out.add_tensor("blk.0.profile_fires", type, {n_ff, 1, 1, 1});
-        out.begin_data();
-        const std::vector<uint8_t> zeros(row_bytes(type, n_ff));
-        out.write(zeros.data(), zeros.size());
+        GgufValue fires{.type = formats::GgufType::array,
+                        .element = formats::GgufType::u64,
+                        .data = std::vector<uint64_t>(n_ff)};
+        if (as_floats) fires = GgufValue::of_f32s(std::vector<double>(n_ff));
+        out.set("powerinfer.profile.0.fires", fires);
         out.finish();
         return message_of([&] { open_profile(folder / "p.gguf"); });
     };
-    EXPECT_EQ(message("", 1, 4, DType::I64), "(no error)");
-    EXPECT_THAT(message("version", 1, 4, DType::I64), HasSubstr("holds no activation profile"));
-    EXPECT_THAT(message("newer", 1, 4, DType::I64), HasSubstr("version 9, expected 1"));
+    EXPECT_EQ(message("", 1, 4, false), "(no error)");
+    EXPECT_THAT(message("version", 1, 4, false), HasSubstr("holds no activation profile"));
+    EXPECT_THAT(message("newer", 1, 4, false), HasSubstr("version 9, expected 1"));
     for (const char* name : {"tokens", "fingerprint", "n_layer", "n_embd", "n_ff"})
-        EXPECT_THAT(message(name, 1, 4, DType::I64), HasSubstr(std::string("powerinfer.profile.") + name));
-    EXPECT_THAT(message("", 2, 4, DType::I64), HasSubstr("no tensor 'blk.1.profile_fires'"));
-    EXPECT_THAT(message("", 0, 4, DType::I64), HasSubstr("is 0, expected 1 to"));
-    EXPECT_THAT(message("", 1, 5, DType::I64), HasSubstr("is I64 {5}, expected I64 {4}"));
-    EXPECT_THAT(message("", 1, 4, DType::F64), HasSubstr("is F64 {4}, expected I64 {4}"));
+        EXPECT_THAT(message(name, 1, 4, false), HasSubstr(std::string("powerinfer.profile.") + name));
+    EXPECT_THAT(message("", 2, 4, false), HasSubstr("no key 'powerinfer.profile.1.fires'"));
+    EXPECT_THAT(message("", 0, 4, false), HasSubstr("is 0, expected 1 to"));
+    EXPECT_THAT(message("", 1, 5, false), HasSubstr("has 5 values, expected one for each of 4 neurons"));
+    EXPECT_THAT(message("", 1, 4, true), HasSubstr("is array of f32, expected array of u64"));
 }
 
 TEST(Profile, FingerprintsTellModelsApartAndNotTheirNumberFormats) {
