@@ -144,6 +144,9 @@ void ActivationProfile::merge(const ActivationProfile& other) {
         fail(ErrorKind::bad_argument,
              "these are profiles of different models: fingerprints {:016x} and {:016x}", fingerprint,
              other.fingerprint);
+    if (other.numbering != numbering)
+        fail(ErrorKind::bad_argument,
+             "the profiles number their neurons differently: one model file's were moved");
     if (other.has_moments() != has_moments() || (other.n_tokens == 0) != (n_tokens == 0))
         fail(ErrorKind::bad_argument,
              "one profile knows its tokens and moments and the other has counts alone; both must be of one "
@@ -179,10 +182,15 @@ void ActivationProfile::check_fits(const model::Model& model, const std::string&
              "'{}' is a profile of another model of the same shape: its fingerprint is {:016x}, the model's "
              "{:016x}",
              label, fingerprint, fingerprint_of(model));
+    if (numbering != numbering_of(*model.file))
+        fail(ErrorKind::bad_argument,
+             "'{}' numbers the neurons otherwise than the model file does: they were moved in one of the two",
+             label);
 }
 
 ActivationProfile empty_profile(const model::Model& model) {
     ActivationProfile profile;
+    profile.numbering = numbering_of(*model.file);
     profile.fingerprint = fingerprint_of(model);
     profile.n_embd = model.spec.n_embd;
     profile.n_ff = model.spec.n_ff;
@@ -209,11 +217,22 @@ uint64_t fingerprint_of(const model::Model& model) {
     return hash == 0 ? 1 : hash;
 }
 
+uint64_t numbering_of(const GgufFile& file) {
+    uint64_t hash = 0;
+    for (int layer = 0;; ++layer) {
+        const auto order = file.find_ints(fmt::format("powerinfer.neuron_order.{}", layer));
+        if (!order) return hash;
+        if (layer == 0) hash = fnv1a(nullptr, 0);
+        hash = fnv1a(order->data(), order->size() * sizeof(int64_t), hash);
+    }
+}
+
 void declare_profile(GgufWriter& out, const ActivationProfile& profile) {
     check(profile);
     out.set(key("version"), GgufValue::of_u32(kVersion));
     out.set(key("tokens"), GgufValue::of_u64(profile.n_tokens));
     out.set(key("fingerprint"), GgufValue::of_u64(profile.fingerprint));
+    out.set(key("numbering"), GgufValue::of_u64(profile.numbering));
     out.set(key("n_layer"), GgufValue::of_u32(static_cast<uint32_t>(profile.n_layer())));
     out.set(key("n_embd"), GgufValue::of_u32(static_cast<uint32_t>(profile.n_embd)));
     out.set(key("n_ff"), GgufValue::of_u32(static_cast<uint32_t>(profile.n_ff)));
@@ -252,6 +271,8 @@ ActivationProfile read_profile(const GgufFile& file) {
         fail(ErrorKind::bad_file, "'{}': key '{}' is {}, which no text has", file.path(), key("tokens"),
              profile.n_tokens);
     profile.fingerprint = file.get_uint(key("fingerprint"));
+    profile.numbering = numbering_of(file);
+    if (profile.numbering == 0) profile.numbering = file.get_uint(key("numbering"), 0);
     const int n_layer = read_size(file, "n_layer", 1, kMaxLayers);
     profile.n_embd = read_size(file, "n_embd", 0, kMaxNeurons);
     profile.n_ff = read_size(file, "n_ff", 1, kMaxNeurons);

@@ -9,14 +9,19 @@
 //   powerinfer.profile.fingerprint  u64     of the model (fingerprint_of); 0 = not known
 //   powerinfer.profile.n_layer, .n_embd, .n_ff   u32; n_embd 0 = not known
 //   powerinfer.profile.sources      strings what was read, for people
-//   powerinfer.profile.N.fires         u64[n_ff]  tokens for which the neuron of layer N fired
-//   powerinfer.profile.N.sum           f64[n_ff]  sum of its activation h over all tokens      \.
-//   powerinfer.profile.N.squares       f64[n_ff]  sum of h^2                                    } all three
-//   or none powerinfer.profile.N.contribution  f64[n_ff]  sum of h^2 times |its down row|^2            /
+//   powerinfer.profile.numbering    u64     numbering_of() the profiled file; a profile in a model file has
+//                                           the numbers of that file whatever stands here
+//
+// and for every layer N, one value per neuron, the last three together or not at all:
+//
+//   powerinfer.profile.N.fires         u64[n_ff]  tokens for which the neuron fired
+//   powerinfer.profile.N.sum           f64[n_ff]  sum of its activation h over all tokens
+//   powerinfer.profile.N.squares       f64[n_ff]  sum of h^2
+//   powerinfer.profile.N.contribution  f64[n_ff]  sum of h^2 times |its down row|^2
 //
 // h is what the down projection reads: act(gate) * up, or act(up) where the model has no gate. A neuron fires
 // where its pre-activation (the gate's, or the up's where there is no gate) is above zero; with dReLU, gate
-// and up must both be. Neurons are numbered as in the model file.
+// and up must both be.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +44,7 @@ struct LayerProfile {
 struct ActivationProfile {
     uint64_t n_tokens = 0;     ///< 0 = not known
     uint64_t fingerprint = 0;  ///< 0 = not known
+    uint64_t numbering = 0;    ///< how the neurons are numbered: see numbering_of(); 0 = as trained
     int n_embd = 0;            ///< 0 = not known
     int n_ff = 0;
     std::vector<LayerProfile> layers;
@@ -69,6 +75,10 @@ ActivationProfile empty_profile(const model::Model& model);
 /// Tells models apart, however they are quantized: a hash of the shape and of all norm weights, which every
 /// number format leaves in F32. Models with different weights and the same norms count as the same.
 uint64_t fingerprint_of(const model::Model& model);
+
+/// Tells how a model file numbers its neurons: a hash of its keys powerinfer.neuron_order.N (i32[n_ff], the
+/// number that each neuron had before it was moved); 0 where there are none.
+uint64_t numbering_of(const formats::GgufFile& file);
 
 /// Writes a file of its own.
 void write_profile(const std::string& path, const ActivationProfile& profile);

@@ -150,6 +150,36 @@ TEST(Profile, RefusesFilesThatMissSomething) {
     EXPECT_THAT(message("", 1, 4, true), HasSubstr("is array of f32, expected array of u64"));
 }
 
+/// A profile file, with the order of moved neurons as a model file has it.
+void write_with_order(const std::string& path, const ActivationProfile& p,
+                      const std::vector<int64_t>& order) {
+    formats::GgufWriter out(path, formats::GgufMagic::gguf);
+    declare_profile(out, p);
+    for (int i = 0; i < p.n_layer(); ++i)
+        out.set("powerinfer.neuron_order." + std::to_string(i), formats::GgufValue::of_i32s(order));
+    out.finish();
+}
+
+TEST(Profile, KnowsWhoseNumbersItsNeuronsHave) {
+    TemporaryFolder folder;
+    const ActivationProfile plain = small_profile();
+    write_with_order(folder / "a.gguf", plain, {2, 3, 0, 1});
+    write_with_order(folder / "b.gguf", plain, {3, 2, 0, 1});
+    const ActivationProfile a = open_profile(folder / "a.gguf"), b = open_profile(folder / "b.gguf");
+    EXPECT_NE(a.numbering, 0u);
+    EXPECT_NE(a.numbering, b.numbering);
+    write_profile(folder / "alone.gguf", a);
+    EXPECT_EQ(open_profile(folder / "alone.gguf").numbering, a.numbering);
+    ActivationProfile p = plain;
+    EXPECT_THAT(message_of([&] { p.merge(a); }), HasSubstr("number their neurons differently"));
+    TinyModel tiny(TinyShape{});
+    const auto m = tiny.write(folder / "m.gguf");
+    ActivationProfile q = empty_profile(*m);
+    EXPECT_EQ(message_of([&] { q.check_fits(*m, "q"); }), "(no error)");
+    q.numbering = a.numbering;
+    EXPECT_THAT(message_of([&] { q.check_fits(*m, "q"); }), HasSubstr("'q' numbers the neurons otherwise"));
+}
+
 TEST(Profile, FingerprintsTellModelsApartAndNotTheirNumberFormats) {
     TemporaryFolder folder;
     TinyModel one(TinyShape{.seed = 1}), same(TinyShape{.seed = 1}), other(TinyShape{.seed = 2});
