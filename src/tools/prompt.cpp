@@ -43,15 +43,13 @@ Texts read_texts(const Arguments& a) {
     return t;
 }
 
-std::vector<int32_t> first_tokens(const tokenizer::Tokenizer& tokenizer, const std::string& text,
-                                  const engine::Engine& engine) {
+std::vector<int32_t> first_tokens(const tokenizer::Tokenizer& tokenizer, const std::string& text, int n_ctx) {
     const tokenizer::SpecialTokens& special = tokenizer.special();
     std::vector<int32_t> tokens = tokenizer.encode(text, {.add_special = true, .parse_special = true});
     if (special.add_eos && tokens.size() > 1 && tokens.back() == special.eos) tokens.pop_back();  // it is to go on
     if (tokens.empty()) tokens.push_back(special.bos != tokenizer::kNoToken ? special.bos : special.eos);
     if (tokens[0] == tokenizer::kNoToken)
         fail(ErrorKind::bad_argument, "a prompt is needed: the vocabulary has no token to start from");
-    const int n_ctx = engine.plan().n_ctx;
     if (static_cast<int64_t>(tokens.size()) > n_ctx - 4)
         fail(ErrorKind::bad_argument, "the prompt is too long ({} tokens, at most {} fit a context of {}); --ctx-size gives more",
              tokens.size(), n_ctx - 4, n_ctx);

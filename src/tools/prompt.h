@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/engine.h"
 #include "tokenizer/tokenizer.h"
 #include "tools/arguments.h"
 
@@ -24,9 +23,8 @@ Texts read_texts(const Arguments& a);
 std::string command_line_text(const Arguments& a, const std::string& text);
 
 /// The tokens of a text at the start of a sequence; never empty. Throws Error{bad_argument} where they do not leave room
-/// in the context.
-std::vector<int32_t> first_tokens(const tokenizer::Tokenizer& tokenizer, const std::string& text,
-                                  const engine::Engine& engine);
+/// in a context of so many tokens.
+std::vector<int32_t> first_tokens(const tokenizer::Tokenizer& tokenizer, const std::string& text, int n_ctx);
 
 /// Every token with its id and text, on stderr.
 void print_tokens(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& tokens);

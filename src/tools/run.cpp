@@ -21,6 +21,7 @@ int run(const Arguments& a) {
     const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
     const generate::GenerateOptions options = generate_options(a, *file, model->spec.n_vocab, log);
     const plan::Plan plan = announced(plan::solve(*model, budget(a, model->spec, log)), log);
+    const std::vector<int32_t> prompt = chat ? std::vector<int32_t>() : first_tokens(tokenizer, texts.prompt, plan.n_ctx);
     auto engine = engine::Engine::load(model, plan, engine_options(a.context), log);
     const bool caches = !a.prompt.cache_file.empty();
     const uint64_t fingerprint = caches ? state_fingerprint(*model, engine) : 0;
@@ -30,7 +31,7 @@ int run(const Arguments& a) {
                                                                          model->spec.n_vocab, plan.n_ctx));
     perf.load_s = perf.total.seconds();
 
-    const Stage stage{a, texts, engine, tokenizer, session, sampler, options, perf, fingerprint};
+    const Stage stage{a, texts, prompt, engine, tokenizer, session, sampler, options, perf, fingerprint};
     const int status = chat ? converse(stage, *chat) : is_interactive(a) ? interact(stage) : complete(stage);
     if (chat && a.program->name == "llama-cli") return status;  // it has said its speeds
     if (a.log.perf) print_timings(*a.program, perf);

@@ -52,11 +52,11 @@ void keep_prompt(const Stage& s, const std::vector<int32_t>& prompt) {
 }
 
 /// The tokens of the prompt, which is shown. Without a prompt, those of the cache.
-std::vector<int32_t> start(const Stage& s, const std::string& prompt) {
-    const bool goes_on = prompt.empty() && !s.session.held().empty();
-    std::vector<int32_t> tokens = goes_on ? s.session.held() : first_tokens(s.tokenizer, prompt, s.engine);
+std::vector<int32_t> start(const Stage& s) {
+    const bool goes_on = s.texts.prompt.empty() && !s.session.held().empty();
+    std::vector<int32_t> tokens = goes_on ? s.session.held() : s.prompt;
     if (s.a.console.verbose_prompt) print_tokens(s.tokenizer, tokens);
-    if (s.a.console.display_prompt) print_now(prompt);
+    if (s.a.console.display_prompt) print_now(s.texts.prompt);
     keep_prompt(s, tokens);
     return tokens;
 }
@@ -155,7 +155,7 @@ generate::GenerateOptions generate_options(const Arguments& a, const formats::Gg
 }
 
 int complete(const Stage& s) {
-    const std::vector<int32_t> prompt = start(s, s.texts.prompt);
+    const std::vector<int32_t> prompt = start(s);
     generate::GenerateOptions options = s.options;
     options.n_keep = n_keep(s, prompt);
     const generate::Answer answer = s.session.generate(prompt, options, s.sampler, print_now);
@@ -181,7 +181,7 @@ int interact(const Stage& s) {
     if (s.a.log.verbosity >= 3)
         say("== interactive: Return hands over, a line that ends in \\ goes on, Ctrl-C takes over ==\n\n");
     const std::string& prompt = s.texts.prompt;
-    std::vector<int32_t> tokens = start(s, prompt);
+    std::vector<int32_t> tokens = start(s);
     generate::GenerateOptions options = s.options;
     options.n_keep = n_keep(s, tokens);
     options.should_stop = [&watch] { return watch.take(); };

@@ -17,6 +17,7 @@ inline constexpr int kInterruptedStatus = 130;
 struct Stage {
     const Arguments& a;
     const Texts& texts;
+    const std::vector<int32_t>& prompt;  ///< tokens of texts.prompt; none in a conversation
     engine::Engine& engine;
     const tokenizer::Tokenizer& tokenizer;
     generate::Session& session;

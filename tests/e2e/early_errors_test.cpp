@@ -74,5 +74,17 @@ TEST(EarlyErrors, ATokenOutsideTheVocabularyIsToldBeforeWeightsArePrepared) {
     }
 }
 
+TEST(EarlyErrors, APromptThatDoesNotFitTheContextIsToldBeforeWeightsArePrepared) {
+    const std::string prompt = std::string(400, 'z');
+    for (const char* name : {"main", "llama-completion"}) {
+        const Output o = run({name, "-m", kModel, "-p", prompt, "-n", "1", "-c", "64"});
+        EXPECT_EQ(o.status, 1);
+        EXPECT_THAT(o.out, IsEmpty());
+        EXPECT_THAT(o.err, HasSubstr("at most 60 fit a context of 64"));
+        EXPECT_THAT(o.err, Not(HasSubstr("of weights in memory")));
+        EXPECT_THAT(run({name, "-m", kModel, "-p", "z", "-n", "1", "-c", "64"}).err, HasSubstr("of weights in memory"));
+    }
+}
+
 }  // namespace
 }  // namespace powerinfer::test

@@ -112,7 +112,7 @@ TEST(PromptCache, TheWorkOfAnotherModelOrSettingIsRefused) {
     refused({"-ctk", "f32", "-ctv", "f32"});
     refused({"--rope-freq-base", "20000"});
     refused({"--override-kv", "llama.attention.layer_norm_rms_epsilon=float:0.1"});
-    const Output small = continued(kPrompt, {"--prompt-cache", folder / "state", "-c", "8"});
+    const Output small = continued("", {"--prompt-cache", folder / "state", "-c", "8"});
     EXPECT_THAT(small.err, HasSubstr("the context has 8"));
 }
 
