@@ -8,6 +8,7 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace powerinfer::test {

@@ -1,6 +1,8 @@
 #include "formats/gguf_parse.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 

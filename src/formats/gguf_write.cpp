@@ -1,3 +1,5 @@
+#include <bit>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <set>

@@ -1,6 +1,7 @@
 // What operators and printing do with values: Python's rules, with three indulgences that chat templates rely
 // on elsewhere: none or undefined + string is the string, two loop targets over a dict give keys and values,
 // and a loop over none has no items.
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 

@@ -1,5 +1,6 @@
 #include "generate/sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>

@@ -1,5 +1,6 @@
 #include "generate/sampler_filters.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

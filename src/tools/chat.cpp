@@ -1,5 +1,6 @@
 #include "tools/chat.h"
 
+#include <glob.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +26,19 @@ constexpr const char* kHelp =
     "  /regen           answer once more\n"
     "  /system TEXT     what the model is told before the conversation; starts over\n"
     "  /read FILE       put the text of a file before the next message\n"
+    "  /glob PATTERN    the same with every file that a pattern such as src/*.h names\n"
     "  A line that ends in \\ goes on in the next. Ctrl-C stops an answer.\n";
+
+/// The files that a pattern names, in the order of their names.
+std::vector<std::string> matching_files(const std::string& pattern) {
+    glob_t found = {};
+    std::vector<std::string> files;
+    if (::glob(pattern.c_str(), GLOB_MARK | GLOB_TILDE, nullptr, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; ++i) files.emplace_back(found.gl_pathv[i]);
+    ::globfree(&found);
+    std::erase_if(files, [](const std::string& name) { return name.ends_with('/'); });
+    return files;
+}
 
 std::optional<std::string> template_of(const formats::GgufFile& file) {
     if (!file.has("tokenizer.chat_template")) return std::nullopt;
@@ -121,17 +134,26 @@ class Conversation {
             messages_.clear();
             say("The conversation starts over.\n");
         } else if (command == "/read") {
-            try {
-                const std::string text = read_text_file(rest);
-                attached_ += text + "\n";
-                say("{} bytes of '{}' go before the next message.\n", text.size(), rest);
-            } catch (const Error& e) {
-                say("error: {}\n", e.what());
-            }
+            attach(rest);
+        } else if (command == "/glob") {
+            const std::vector<std::string> files = matching_files(rest);
+            for (const std::string& file : files) attach(file);
+            if (files.empty()) say("No file is called '{}'.\n", rest);
         } else {
             say("There is no command {}; /help lists them.\n", command);
         }
         return true;
+    }
+
+    void attach(const std::string& file) {
+        try {
+            if (file == "-") fail(ErrorKind::bad_argument, "standard input is where the messages come from; name a file");
+            const std::string text = read_text_file(file);
+            attached_ += text + "\n";
+            say("{} bytes of '{}' go before the next message.\n", text.size(), file);
+        } catch (const Error& e) {
+            say("error: {}\n", e.what());
+        }
     }
 
     void ask(const std::string& text) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cwchar>
 #include <filesystem>
+#include <system_error>
 
 #include "tools/interrupt.h"
 

@@ -1,4 +1,5 @@
 // `logits`: what the model says after every token of a given sequence, for comparison with other engines.
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 

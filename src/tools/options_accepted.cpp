@@ -24,8 +24,8 @@ Option gpu(std::string_view names, std::string value = {}) {
 }
 
 /// About something that this engine does in its own way.
-Option inert(std::string_view names, std::string value = {}) {
-    return noted(names, std::move(value), &Arguments::inert_options, "accepted without effect");
+Option inert(std::string_view names, std::string value = {}, std::string help = "accepted without effect") {
+    return noted(names, std::move(value), &Arguments::inert_options, std::move(help));
 }
 
 Option inert_maybe(std::string_view names, std::string_view choices) {
@@ -111,7 +111,7 @@ std::vector<Option> accepted_options() {
         inert("-fitc, --fit-ctx", "N").in(models),
         inert("-dt, --defrag-thold", "N"),
         inert("-dkvc, --dump-kv-cache"),
-        inert("--poll", "N").in(models),
+        inert("--poll", "N", "accepted without effect: threads poll for some 50 microseconds, then sleep").in(models),
         inert("--poll-batch", "N"),
         inert("-np, --parallel", "N"),
         inert("-ns, --sequences", "N"),

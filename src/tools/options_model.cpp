@@ -1,6 +1,8 @@
 // Options about the model file, how it is run, context, threads and rotary embedding.
 #include "tools/option_rows.h"
 
+#include <algorithm>
+
 namespace powerinfer::tools {
 namespace {
 

@@ -1,4 +1,5 @@
 // `perplexity`: how well a model predicts a text, in the windows and output lines that the other tools use.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <optional>

@@ -2,7 +2,9 @@
 #include "api/c_api.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 

@@ -1,6 +1,7 @@
 // Sessions through the public C++ header: text against another program's, sequences, stopping, errors, isolation.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
 

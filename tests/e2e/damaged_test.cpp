@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/error.h"
 #include "e2e/process.h"
 #include "formats/gguf.h"
 #include "formats/gguf_damage.h"
+#include "formats/gguf_fields.h"
+#include "model/model.h"
+#include "tokenizer/tokenizer.h"
 
 namespace powerinfer::test {
 namespace {
@@ -18,8 +22,10 @@ using testing::StartsWith;
 
 const std::string kModel = POWERINFER_SOURCE_DIR "/models/fable.gguf";
 
-/// 5 seconds and a gibibyte, where no sanitizer needs more.
-const RunOptions kBounds = {.timeout_s = kSanitized ? 60 : 5, .most_address_space = kSanitized ? 0 : uint64_t{1} << 30};
+/// 5 seconds and a gibibyte. Sanitizers reserve address space beyond any limit; what they fill counts all the same.
+constexpr int kSeconds = 5;
+constexpr int64_t kMemory = int64_t{1} << 30;
+const RunOptions kBounds = {.timeout_s = kSanitized ? 60 : kSeconds, .most_address_space = kSanitized ? 0 : uint64_t{kMemory}};
 
 void write_bytes(const std::string& path, const std::vector<uint8_t>& bytes) {
     std::ofstream(path, std::ios::binary)
@@ -31,6 +37,8 @@ void expect_one_line(const Output& o, const std::string& path) {
     EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
     EXPECT_THAT(o.err, StartsWith("error: "));
     EXPECT_THAT(o.err, HasSubstr(path));
+    EXPECT_LT(o.cpu_seconds, kSeconds);
+    EXPECT_LT(o.most_resident_bytes, kMemory);
 }
 
 Output inspect(const std::string& path) { return run({"powerinfer", "inspect", path}, kBounds); }
@@ -152,6 +160,55 @@ TEST(DamagedFiles, AModelThatIsNotWholeIsOneLine) {
         expect_one_line(o, path);
         EXPECT_THAT(o.err, HasSubstr(c.says));
     }
+}
+
+std::vector<uint8_t> demo_model() {
+    std::ifstream in(kModel, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(DamagedFiles, EveryNumberOfAModelMutatedIsReadOrRefused) {
+    const Image image = GgufFields(demo_model(), 500).image();
+    EXPECT_GT(image.fields.size(), 300u);
+    int refused = 0, loaded = 0;
+    for (const Field& field : image.fields)
+        for (const uint64_t value : awkward_values(field_value(image, field))) {
+            SCOPED_TRACE(field.what + " = " + std::to_string(value));
+            const std::vector<uint8_t> bytes = with_field(image, field, value);
+            try {
+                const auto file = std::make_shared<const formats::GgufFile>(formats::GgufFile::parse(bytes, "m.gguf"));
+                model::load(file);
+                tokenizer::Tokenizer::load(*file).encode("Once upon a time", {.add_special = true});
+                ++loaded;
+            } catch (const powerinfer::Error& e) {
+                EXPECT_THAT(e.what(), HasSubstr("m.gguf"));
+                ++refused;
+            }
+        }
+    EXPECT_GT(refused, 1500);
+    EXPECT_GT(loaded, 100);
+}
+
+TEST(DamagedFiles, ANumberOfAModelMutatedIsOneLineOrAText) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "m.gguf";
+    const Image image = GgufFields(demo_model(), 2000).image();
+    int refused = 0, n = 0;
+    for (const Field& field : image.fields) {
+        const auto values = awkward_values(field_value(image, field));
+        const uint64_t value = values[static_cast<size_t>(n++) % values.size()];
+        SCOPED_TRACE(field.what + " = " + std::to_string(value));
+        write_bytes(path, with_field(image, field, value));
+        const Output o = run({"main", "-m", path, "-c", "64", "-n", "1", "-p", "x"}, kBounds);
+        if (o.status == 0) {
+            EXPECT_LT(o.cpu_seconds, kSeconds);
+            continue;
+        }
+        ++refused;
+        EXPECT_EQ(o.status, 1) << o.err;
+        EXPECT_THAT(o.err.substr(o.err.rfind('\n', o.err.size() - 2) + 1), StartsWith("error: ")) << o.err;
+    }
+    EXPECT_GT(refused, 200);
 }
 
 TEST(DamagedFiles, ACutModelIsOneLine) {

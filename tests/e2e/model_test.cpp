@@ -170,6 +170,29 @@ TEST(Chat, AnswersEveryMessageAndObeysCommands) {
     EXPECT_THAT(none.err, HasSubstr("chatml"));
 }
 
+TEST(Chat, FilesGoBeforeTheNextMessage) {
+    const TemporaryFolder folder;
+    for (const char* name : {"b.txt", "a.txt", "c.md"}) std::ofstream(folder / name) << "content of " << name;
+    std::filesystem::create_directory(folder / "d.txt");
+    const auto talk = [&](const std::string& input) {
+        return run({"powerinfer", "chat", "-m", kModel, "--chat-template", "chatml", "-n", "1", "--temp", "0", "--verbose-prompt"},
+                   {.input = input, .folder = folder.path()});
+    };
+    const auto prompt_of = [](const Output& o) {
+        const size_t begin = o.err.find("number of tokens in prompt"), end = o.err.find("powerinfer: ");
+        return begin < end ? o.err.substr(begin, end - begin) : "none in " + o.err;
+    };
+    const Output typed = talk("content of a.txt\\\ncontent of b.txt\\\nHello\n");
+    const Output read = talk("/read a.txt\n/read b.txt\nHello\n"), matched = talk("/glob *.txt\nHello\n");
+    EXPECT_THAT(typed.err, HasSubstr("number of tokens in prompt"));
+    EXPECT_EQ(prompt_of(read), prompt_of(typed));
+    EXPECT_EQ(prompt_of(matched), prompt_of(typed));
+    EXPECT_THAT(matched.err, HasSubstr("16 bytes of 'b.txt'"));
+    EXPECT_THAT(talk("/glob *.cpp\n").err, HasSubstr("No file is called '*.cpp'"));
+    EXPECT_THAT(talk("/read d.txt\n").err, HasSubstr("cannot read 'd.txt'"));
+    EXPECT_THAT(talk("/read -\nHello\n").err, HasSubstr("number of tokens in prompt"));
+}
+
 TEST(Batched, EveryStreamContinuesThePrompt) {
     const Output o = run({"batched", kModel, kPrompt, "3", "16", "2"});
     EXPECT_EQ(o.status, 0) << o.err;

@@ -13,6 +13,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@ struct Output {
     int status = -1;  ///< exit status, or 128 + signal as a shell says it
     std::string out, err;
     double seconds = 0;             ///< from start to end
+    double cpu_seconds = 0;         ///< that all its threads computed
     int64_t most_resident_bytes = 0;  ///< the largest resident size it had
 };
 
@@ -122,6 +124,8 @@ inline Output run(std::vector<std::string> words, const RunOptions& options = {}
     rusage used = {};
     ::wait4(child, &status, 0, &used);
     result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const auto seconds_of = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+    result.cpu_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
     result.most_resident_bytes = int64_t{used.ru_maxrss} * 1024;
     result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return result;

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "error_message.h"
 #include "generate/sampler.h"
 #include "plan/plan.h"

@@ -1,6 +1,7 @@
 // Penalties and DRY against published numbers and slow references.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>

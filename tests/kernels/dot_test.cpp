@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "avxvnni_in_avx512.h"
 #include "kernel_cases.h"

@@ -1,6 +1,7 @@
 // Random rows, activations and lists for the kernel tests.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>

@@ -1,6 +1,7 @@
 // Habits of the code that a machine can check: file sizes, silence of the library, no traces of a private machine.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <regex>
 
 #include "repo/source_tree.h"
@@ -76,6 +77,52 @@ TEST(HouseRules, NoTraceOfAPrivateMachine) {
     for (const auto& entry : std::filesystem::directory_iterator(root))
         if (entry.is_regular_file()) check(entry.path());
     EXPECT_GT(n_files, 20u);
+}
+
+/// Headers of the standard library that others bring along in one version and not in the next, and what is theirs.
+const std::pair<const char*, const char*> kHeaderOf[] = {
+    {"algorithm", R"(std::((stable_|partial_|is_)?sort|(any|all|none)_of|find(_if|_if_not)?|count(_if)?|(min|max)(_element)?|clamp|fill(_n)?|copy(_n)?|transform|replace(_if)?|reverse|rotate|unique|remove_if|equal|mismatch|(lower|upper)_bound|nth_element|search|shuffle|(push|pop|make)_heap)\()"},
+    {"atomic", R"(std::atomic)"},
+    {"bit", R"(std::(bit_cast|bit_width|bit_ceil|count[lr]_zero|popcount|has_single_bit)\b)"},
+    {"charconv", R"(std::(from|to)_chars)"},
+    {"chrono", R"(std::chrono)"},
+    {"cmath", R"(std::(sqrt|exp2?|log2?|pow|fabs|floor|ceil|round|isnan|isfinite|isinf|l?lround|cos|sin|tanh|erf|ldexp|frexp|nearbyint|lrint)\()"},
+    {"cstring", R"(std::(mem(cpy|set|cmp|move|chr)|str(error|len|n?cmp|chr))\()"},
+    {"filesystem", R"(std::filesystem)"},
+    {"limits", R"(std::numeric_limits)"},
+    {"mutex", R"(std::(mutex|lock_guard|unique_lock|scoped_lock)\b)"},
+    {"numeric", R"(std::(iota|accumulate|reduce|gcd|partial_sum|inner_product)\()"},
+    {"random", R"(std::(mt19937|random_device|normal_distribution|uniform_))"},
+    {"system_error", R"(std::(error_code|system_error)\b)"},
+    {"thread", R"(std::(thread|this_thread)\b)"},
+};
+
+// A file that relies on what other headers of the standard library happen to include builds with one compiler only. What
+// the project's own headers include counts for those that include them.
+TEST(HouseRules, WhatIsUsedOfTheStandardLibraryIsIncluded) {
+    std::map<std::string, SourceFile> files;
+    for (const char* folder : {"src", "include", "tests"})
+        for (SourceFile& file : read_code(folder)) files[file.path] = std::move(file);
+    const auto text_of = [](const SourceFile& file) {
+        std::string text;
+        for (const std::string& line : file.lines) text += without_comment(line) + "\n";
+        return text;
+    };
+    const std::regex own_include(R"re(#include "([^"]+)")re");
+    for (const auto& [path, file] : files) {
+        if (path == "tests/repo/house_rules_test.cpp" || path.ends_with(".c")) continue;
+        const std::string text = text_of(file);
+        std::string all = text;
+        for (std::sregex_iterator i(text.begin(), text.end(), own_include), end; i != end; ++i)
+            for (const std::string& base : {std::string("src/"), std::string("include/"), std::string("tests/"), path.substr(0, path.rfind('/') + 1)})
+                if (const auto found = files.find(base + (*i)[1].str()); found != files.end()) all += text_of(found->second);
+        for (const auto& [header, names] : kHeaderOf) {
+            if (all.find("#include <" + std::string(header) + ">") != std::string::npos) continue;
+            std::smatch used;
+            EXPECT_FALSE(std::regex_search(text, used, std::regex(names)))
+                << path << " uses " << used.str() << " without #include <" << header << ">";
+        }
+    }
 }
 
 TEST(HouseRules, NothingIsLeftForLater) {

@@ -56,7 +56,7 @@ inline std::string library_of(const std::string& header) {
         {"fmt/", "fmt"},           {"nlohmann/", "JSON"},      {"pcre2.h", "PCRE2"},     {"Eigen/", "Eigen"},
         {"boost/", "HTTP"},        {"editline/", "libedit"},   {"histedit.h", "libedit"}, {"powerinfer/", "public"},
         {"sys/", "system"},        {"linux/", "system"},       {"asm/", "system"},       {"arpa/", "system"},
-        {"netinet/", "system"},    {"unistd.h", "system"},     {"fcntl.h", "system"},    {"pthread.h", "system"},
+        {"netinet/", "system"},    {"glob.h", "system"},    {"unistd.h", "system"},     {"fcntl.h", "system"},    {"pthread.h", "system"},
         {"sched.h", "system"},     {"signal.h", "system"},     {"termios.h", "system"},  {"poll.h", "system"},
         {"dirent.h", "system"},    {"errno.h", "system"},      {"cpuid.h", "system"},    {"immintrin.h", "system"},
         {"x86intrin.h", "system"}, {"emmintrin.h", "system"},  {"arm_neon.h", "system"}, {"arm_fp16.h", "system"},
