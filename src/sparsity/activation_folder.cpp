@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "base/error.h"
 #include "formats/numbered_files.h"

@@ -1,6 +1,7 @@
 // Every form of predictor that model/spec.h draws, against decisions made slowly in double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/engine.h"

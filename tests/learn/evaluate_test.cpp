@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 #include "error_message.h"
 #include "learn/evaluation_report.h"
 #include "learn/learn_support.h"

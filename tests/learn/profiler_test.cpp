@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "error_message.h"
 #include "learn/learn_support.h"
 
