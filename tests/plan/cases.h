@@ -1,6 +1,7 @@
 // Small random models, profiles and machines for placement tests, and the slow ways to solve them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
