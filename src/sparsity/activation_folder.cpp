@@ -84,7 +84,7 @@ ActivationProfile read_activation_folder(const std::string& folder, const model:
     ActivationProfile profile;
     profile.n_ff = static_cast<int>(layers.front().size());
     profile.n_embd = model ? model->n_embd : 0;
-    profile.sources = {folder};
+    profile.sources = {fs::path(folder).filename().string()};
     for (const std::vector<double>& values : layers) {
         LayerProfile& layer = profile.layers.emplace_back();
         for (const double x : values)

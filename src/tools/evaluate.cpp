@@ -32,7 +32,7 @@ int evaluate(const Arguments& a) {
     InterruptWatch watch(Watched::every_end);
     learn::Evaluation result = learn::evaluate(model, tokenizer.encode(text), tokenizer.special(), options,
                                                progress_on_terminal(watch, a.log.verbosity));
-    result.source = a.prompt.file;
+    result.source = text_name(a);
     if (!a.evaluate.svg.empty()) {
         FileWriter page(a.evaluate.svg);
         const std::string svg = learn::svg_of(result);

@@ -1,6 +1,7 @@
 #include "tools/learning.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 #include "tools/numbers.h"
@@ -18,6 +19,10 @@ std::vector<int32_t> tokens_to_learn(const Arguments& a, const tokenizer::Tokeni
     if (ids.empty()) fail(ErrorKind::bad_argument, "'{}' has no tokens, expected a text", a.prompt.file);
     if (a.learn.n_tokens > 0) ids.resize(std::min(ids.size(), static_cast<size_t>(a.learn.n_tokens)));
     return ids;
+}
+
+std::string text_name(const Arguments& a) {
+    return std::filesystem::path(a.prompt.file).filename().string();
 }
 
 learn::Text windows_to_learn(const Arguments& a, const std::vector<int32_t>& ids,

@@ -19,6 +19,9 @@ std::vector<int32_t> tokens_to_learn(const Arguments& a, const tokenizer::Tokeni
 /// The file named by --file, read before a model is loaded. Throws Error{bad_argument} where there is none.
 std::string text_to_learn(const Arguments& a);
 
+/// Its name without the folders, for files that may be given away.
+std::string text_name(const Arguments& a);
+
 /// These tokens in windows of --ctx-size; the tokens must live on.
 learn::Text windows_to_learn(const Arguments& a, const std::vector<int32_t>& ids,
                              const model::ModelSpec& spec, const tokenizer::Tokenizer& tokenizer);

@@ -33,7 +33,7 @@ ActivationProfile profile_of_text(const Arguments& a, const LogSink& log) {
                                                     progress_on_terminal(watch, a.log.verbosity));
     say("powerinfer: {} tokens in windows of {}, {:.1f} tokens/s\n", ids.size(), text.window,
         static_cast<double>(ids.size()) / std::max(stopwatch.seconds(), 1e-9));
-    profile.sources = {a.prompt.file};
+    profile.sources = {text_name(a)};
     return profile;
 }
 

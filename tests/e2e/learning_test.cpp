@@ -37,7 +37,7 @@ TEST(Profile, IsMadeMergedAndExchanged) {
     EXPECT_THAT(made.out, HasSubstr("\n mean "));
     const auto whole = sparsity::open_profile(folder / "p.gguf");
     EXPECT_EQ(whole.n_tokens, 128u);
-    EXPECT_EQ(whole.sources, std::vector<std::string>{kText});
+    EXPECT_EQ(whole.sources, std::vector<std::string>{"README.md"});
     EXPECT_TRUE(whole.has_moments());
 
     run_well({"powerinfer", "profile", "--merge", folder / "p.gguf", folder / "p.gguf", "-o",

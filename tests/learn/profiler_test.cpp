@@ -6,6 +6,7 @@
 
 #include "error_message.h"
 #include "learn/learn_support.h"
+#include "quant/format.h"
 
 namespace powerinfer::learn {
 namespace {
@@ -68,6 +69,61 @@ TEST(Profiler, CountsEqualASlowReferenceThatRecomputesEveryGate) {
             EXPECT_LE(n_doubtful, 2u) << "gates too near zero to be told apart in 32 bits";
         }
     }
+}
+
+// The demo model's weights are F16, so nothing but the order of summation stands between its gates and these.
+TEST(Profiler, CountsOfTheDemoModelEqualGatesRecomputedFromItsFile) {
+    const auto file = std::make_shared<const formats::GgufFile>(
+        formats::GgufFile::open(std::string(POWERINFER_SOURCE_DIR) + "/models/fable.gguf"));
+    const auto m = std::make_shared<const model::Model>(model::load(file));
+    const auto ids = some_ids(64, m->spec.n_vocab);
+    const Text text{.ids = ids, .window = 32, .bos = 1};
+    const auto profile = profile_text(m, text, 2);
+    const int n_embd = m->spec.n_embd, n_ff = m->spec.n_ff;
+    std::vector<std::vector<uint64_t>> least(4, std::vector<uint64_t>(static_cast<size_t>(n_ff))),
+        most = least;
+    engine::Engine engine = load_dense(m, text, 2);
+    run_text(engine, text, 0, [&](int64_t, const engine::ObservedFeedForward& f) {
+        const auto layer = static_cast<size_t>(f.layer);
+        const TensorView& gates = m->tensors.layers[layer].ffn_gate;
+        ASSERT_EQ(gates.type, DType::F16);
+        std::vector<float> row(static_cast<size_t>(n_embd));
+        for (int j = 0; j < n_ff; ++j) {
+            quant::format(gates.type).decode(gates.row(j), row.data(), n_embd);
+            for (int64_t t = 0; t < f.n_tokens; ++t) {
+                double gate = 0;
+                for (int i = 0; i < n_embd; ++i)
+                    gate += static_cast<double>(row[static_cast<size_t>(i)]) *
+                            static_cast<double>(f.normed[t * n_embd + i]);
+                least[layer][static_cast<size_t>(j)] += gate > 1e-5;
+                most[layer][static_cast<size_t>(j)] += gate > -1e-5;
+            }
+        }
+    });
+    size_t n_doubtful = 0;
+    for (size_t layer = 0; layer < 4; ++layer) {
+        for (size_t j = 0; j < static_cast<size_t>(n_ff); ++j) {
+            EXPECT_LE(least[layer][j], profile.layers[layer].fires[j]);
+            EXPECT_GE(most[layer][j], profile.layers[layer].fires[j]);
+            n_doubtful += most[layer][j] - least[layer][j];
+        }
+    }
+    EXPECT_LE(n_doubtful, 20u) << "of 262,144 gates";
+}
+
+TEST(Profiler, WithoutAGateTheUpProjectionSaysWhatFires) {
+    const float up[] = {-1, 0, 2, 3}, gate[] = {1, 1, -1, 1};
+    engine::ObservedFeedForward f{.n_tokens = 2, .n_ff = 2, .up = up};
+    const auto fired = [&](model::Activation a) {
+        std::vector<bool> out;
+        for (int64_t i = 0; i < 4; ++i) out.push_back(fires(f, a, i));
+        return out;
+    };
+    EXPECT_EQ(fired(model::Activation::relu), (std::vector<bool>{false, false, true, true}));
+    EXPECT_EQ(fired(model::Activation::relu_squared), (std::vector<bool>{false, false, true, true}));
+    f.gate = gate;
+    EXPECT_EQ(fired(model::Activation::relu), (std::vector<bool>{true, true, false, true}));
+    EXPECT_EQ(fired(model::Activation::drelu), (std::vector<bool>{false, false, false, true}));
 }
 
 TEST(Profiler, TwoHalvesMergedEqualTheWhole) {
