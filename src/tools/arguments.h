@@ -138,6 +138,20 @@ struct ConvertArgs {
     std::string predictor, name;
 };
 
+struct PlanArgs {
+    std::string synth;       ///< a shape instead of a model
+    float coverage = 0.43f;  ///< of a shape: share of neurons that make 80 % of the activations
+    std::string profile;     ///< empty = the model file's own
+    std::string machine = "this";
+    std::vector<double> vram_gib;  ///< one per device; the last holds for the others
+    std::optional<double> ram_gib;
+    bool json = false;
+    std::string save, load, gpu_index;
+    std::optional<int> explain;  ///< a layer
+    bool sweep = false;
+    std::string svg;
+};
+
 struct SynthArgs {
     DType type = DType::Q4_0;
     const convert::FileType* mix = nullptr;  ///< instead of `type`
@@ -191,6 +205,7 @@ struct Arguments {
     ConvertArgs convert;
     QuantizeArgs quantize;
     SynthArgs synth;
+    PlanArgs plan;
     BenchArgs bench;
     std::set<std::string> given;     ///< first names of the options that environment or command line set
     std::vector<std::string> words;  ///< those that belong to no option

@@ -21,5 +21,6 @@ int evaluate(const Arguments& a);
 int batched(const Arguments& a);
 int bench(const Arguments& a);
 int synth(const Arguments& a);
+int plan_placement(const Arguments& a);
 
 }  // namespace powerinfer::tools

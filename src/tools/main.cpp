@@ -61,6 +61,7 @@ int dispatch(const Arguments& a) {
         case Command::bench: return bench(a);
         case Command::batched: return batched(a);
         case Command::synth: return synth(a);
+        case Command::plan: return plan_placement(a);
     }
     return 1;
 }

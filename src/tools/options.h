@@ -54,6 +54,7 @@ std::vector<Option> processor_options();
 std::vector<Option> text_options();      ///< prompt, console, chat
 std::vector<Option> sampling_options();
 std::vector<Option> tool_options();      ///< of one command each
+std::vector<Option> plan_options();
 std::vector<Option> bench_options();
 std::vector<Option> accepted_options();  ///< known, and without effect or refused with a reason
 

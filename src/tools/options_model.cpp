@@ -68,25 +68,25 @@ const std::vector<std::pair<std::string, DType>>& cache_types() {
 
 std::vector<Option> model_options() {
     using model::RopeScaling;
-    const CommandSet file_commands = kModelCommands | kLearnCommands | Command::tokenize | Command::inspect;
-    const CommandSet threaded = kModelCommands | kLearnCommands | Command::convert | Command::synth;
+    const CommandSet file_commands = kModelCommands | kLearnCommands | Command::tokenize | Command::inspect | Command::plan;
+    const CommandSet threaded = kModelCommands | kLearnCommands | Command::convert | Command::synth | Command::plan;
     std::vector<Option> rows = {
         text("-m, --model", "FILE", FIELD(model.path), "model file; of a split model the first part")
             .env("LLAMA_ARG_MODEL").in(file_commands),
-        sparsity_mode().in(kModelCommands | Command::evaluate),
-        activation().in(kModelCommands | kLearnCommands | Command::convert | Command::inspect),
+        sparsity_mode().in(kModelCommands | Command::evaluate | Command::plan),
+        activation().in(kModelCommands | kLearnCommands | Command::convert | Command::inspect | Command::plan),
         override_kv().in(file_commands | Command::bench | Command::quantize),
         number("--sparse-threshold", "N", FIELD(model.threshold), -kAnyNumber, kAnyNumber,
                "predictor output from which a neuron counts as active (default: as the file says)")
             .in(kModelCommands | Command::evaluate),
         integer("-c, --ctx-size", "N", FIELD(context.n_ctx), 0, kAnyInt,
                 "context in tokens; 0 = what the model was trained for")
-            .env("LLAMA_ARG_CTX_SIZE").in(kModelCommands | kLearnCommands),
+            .env("LLAMA_ARG_CTX_SIZE").in(kModelCommands | kLearnCommands | Command::plan),
         integer("-b, --batch-size", "N", FIELD(context.n_batch), 1, kAnyInt, "most prompt tokens per step")
-            .env("LLAMA_ARG_BATCH"),
+            .env("LLAMA_ARG_BATCH").in(kModelCommands | Command::plan),
         integer("-ub, --ubatch-size", "N", FIELD(context.n_ubatch), 1, kAnyInt,
                 "most tokens that are computed in one pass over the weights")
-            .env("LLAMA_ARG_UBATCH"),
+            .env("LLAMA_ARG_UBATCH").in(kModelCommands | Command::plan),
         integer("-t, --threads", "N", FIELD(context.n_threads), -1, 4096,
                 "threads for single tokens; 0 or -1 = one per core")
             .env("LLAMA_ARG_THREADS").in(threaded),
@@ -96,9 +96,9 @@ std::vector<Option> model_options() {
         text("--isa", "NAME", FIELD(context.isa), "instruction set: see --version (default: the best there is)")
             .env("POWERINFER_ISA").in(kModelCommands | Command::evaluate),
         choice("-ctk, --cache-type-k", FIELD(context.cache_type_k), cache_types(), "number format of cached keys")
-            .env("LLAMA_ARG_CACHE_TYPE_K"),
+            .env("LLAMA_ARG_CACHE_TYPE_K").in(kModelCommands | Command::plan),
         choice("-ctv, --cache-type-v", FIELD(context.cache_type_v), cache_types(), "number format of cached values")
-            .env("LLAMA_ARG_CACHE_TYPE_V"),
+            .env("LLAMA_ARG_CACHE_TYPE_V").in(kModelCommands | Command::plan),
         custom("--memory-f32", "", "cache keys and values in F32",
                [](Arguments& a, const std::string&) {
                    a.context.cache_type_k = a.context.cache_type_v = DType::F32;

@@ -4,7 +4,7 @@
 namespace powerinfer::tools {
 namespace {
 
-constexpr CommandSet kAll = kModelCommands | kLearnCommands | Command::convert | Command::synth | Command::quantize | Command::inspect |
+constexpr CommandSet kAll = kModelCommands | kLearnCommands | Command::convert | Command::synth | Command::plan | Command::quantize | Command::inspect |
                             Command::tokenize | Command::bench | Command::batched;
 constexpr CommandSet kWithPrompt = kModelCommands | Command::tokenize;
 

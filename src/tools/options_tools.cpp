@@ -110,7 +110,7 @@ std::vector<Option> tool_options() {
             text("--model-name", "NAME", FIELD(convert.name), "name written into the file (default: the folder's)"),
             text("--predictor", "FOLDER", FIELD(convert.predictor), "activation predictors, which make a PWRI file"),
         });
-    add(table, "Synth", Command::synth | Command::bench,
+    add(table, "Synth", Command::synth | Command::bench | Command::plan,
         {
             synth_mix(),
             synth_type("--predictor-type", [](SynthArgs& s, DType t) { s.predictor_type = t; },

@@ -23,6 +23,8 @@ constexpr Program kSubcommands[] = {
     {"evaluate", Command::evaluate, Habits::own, "-m MODEL -f TEXT [--json] [--svg FILE] [OPTIONS]",
      "measure what the predictors of a model find, and what leaving neurons out costs"},
     {"bench", Command::bench, Habits::own, "-m MODEL [OPTIONS]", "measure the speed of a model"},
+    {"plan", Command::plan, Habits::own, "-m MODEL [--machine NAME] [--vram-budget GIB] [OPTIONS]",
+     "find out what of a model should lie where on a machine with a GPU, and what that gives"},
     {"synth", Command::synth, Habits::own, "SHAPE -o OUT [OPTIONS]",
      "write a random model of any shape and sparsity, for benchmarks"},
 };

@@ -23,6 +23,7 @@ enum class Command : uint32_t {
     synth = 1024,
     profile = 2048,
     evaluate = 4096,
+    plan = 16384,
 };
 using CommandSet = uint32_t;
 constexpr CommandSet operator|(Command a, Command b) {

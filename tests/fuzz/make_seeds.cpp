@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
     gguf.version = 2;
     gguf.tensors = {{"blk.0.gpu_idx", {8}, 18, 0}, {"blk.0.gpu_bucket", {0}, 18, 32}};
     write(folder / "gguf/gpu_index", gguf.build().bytes);
+    write(folder / "gpu_index/two", gguf.build().bytes);
 
     powerinfer::sparsity::ActivationProfile profile;
     profile.n_tokens = 9;
