@@ -35,14 +35,14 @@ struct Engine::Impl {
     uint64_t hash = 0;
 
     Impl(std::shared_ptr<const model::Model> m, const plan::Plan& p, const kernels::Ops& o, int threads,
-         int threads_batch, const LogSink& log, const Progress& progress)
+         int threads_batch, const std::string& layout_path, const LogSink& log, const Progress& progress)
         : model(std::move(m)),
           plan(p),
           ops(o),
           n_threads(threads),
           n_threads_batch(threads_batch),
           pool(std::max(threads, threads_batch)),
-          weights(prepare_weights(*model, plan, ops, pool, log, progress)),
+          weights(prepare_weights(*model, plan, ops, pool, layout_path, log, progress)),
           cache(model->spec, plan.n_ctx, plan.n_seq, plan.kv_type),
           forward(model->spec, plan, weights, ops, pool) {
         counts.layers.resize(static_cast<size_t>(model->spec.n_layer));
@@ -120,7 +120,8 @@ Engine Engine::load(std::shared_ptr<const model::Model> model, const plan::Plan&
         fail(ErrorKind::bad_argument, "{} threads were asked for, expected at most {}",
              std::max(n_threads, n_batch_threads), kMaxThreads);
     const kernels::Ops& ops = kernels::ops(cpu, options.isa);
-    return Engine(std::make_unique<Impl>(std::move(model), plan, ops, n_threads, n_batch_threads, log, progress));
+    return Engine(std::make_unique<Impl>(std::move(model), plan, ops, n_threads, n_batch_threads,
+                                         options.layout_path, log, progress));
 }
 
 const model::ModelSpec& Engine::spec() const {

@@ -21,6 +21,7 @@ struct EngineOptions {
     int n_threads = 0;        ///< for single tokens; 0 = one per physical core
     int n_threads_batch = 0;  ///< for prompts; 0 = n_threads
     std::string isa = {};     ///< instruction set by name; empty = the best this CPU has
+    std::string layout_path = {};  ///< file that keeps re-laid weights for the next load; empty = none
 };
 
 /// One token to be appended to a sequence.

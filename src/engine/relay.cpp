@@ -34,9 +34,11 @@ bool is_plain(DType type) {
     return type == DType::F32 || type == DType::F16 || type == DType::BF16;
 }
 
-TensorView interleave(const TensorView& view, AlignedBuffer& memory, ThreadPool& pool) {
+TensorView interleave(const TensorView& view, AlignedBuffer& memory, ThreadPool& pool, const Filler& fill) {
     const int64_t n = view.ne[0], n_rows = view.ne[1];
     memory = AlignedBuffer(quant::interleaved_bytes(view.type, n, n_rows));
+    const TensorView strips{memory.data(), view.type, view.ne};
+    if (fill && fill(memory)) return strips;
     pool.for_each((n_rows + quant::kInterleavedRows - 1) / quant::kInterleavedRows, 4, [&](int64_t begin, int64_t end) {
         for (int64_t strip = begin; strip < end; ++strip) {
             const int64_t row = strip * quant::kInterleavedRows;
@@ -44,7 +46,7 @@ TensorView interleave(const TensorView& view, AlignedBuffer& memory, ThreadPool&
                               memory.data() + static_cast<size_t>(row) * view.row_bytes());
         }
     });
-    return {memory.data(), view.type, view.ne};
+    return strips;
 }
 
 TensorView copy(const TensorView& view, AlignedBuffer& memory, ThreadPool& pool) {
@@ -56,18 +58,20 @@ TensorView copy(const TensorView& view, AlignedBuffer& memory, ThreadPool& pool)
     return {memory.data(), view.type, view.ne};
 }
 
-TensorView transpose(const TensorView& down, AlignedBuffer& memory, ThreadPool& pool) {
+TensorView transpose(const TensorView& down, AlignedBuffer& memory, ThreadPool& pool, const Filler& fill) {
     assert(is_plain(down.type));
     memory = AlignedBuffer(down.n_bytes());
+    const TensorView by_neuron{memory.data(), down.type, {down.ne[1], down.ne[0], 1, 1}};
+    if (fill && fill(memory)) return by_neuron;
     if (down.type == DType::F32) {
         transpose_elements(static_cast<const uint32_t*>(down.data), memory.as<uint32_t>(), down.ne[0], down.ne[1], pool);
     } else {
         transpose_elements(static_cast<const uint16_t*>(down.data), memory.as<uint16_t>(), down.ne[0], down.ne[1], pool);
     }
-    return {memory.data(), down.type, {down.ne[1], down.ne[0], 1, 1}};
+    return by_neuron;
 }
 
-kernels::GroupedMatrix group_by_neuron(const TensorView& down, AlignedBuffer& memory, ThreadPool& pool) {
+kernels::GroupedMatrix group_by_neuron(const TensorView& down, AlignedBuffer& memory, ThreadPool& pool, const Filler& fill) {
     const quant::CodedFormat& format = *quant::find_coded_format(down.type);
     const int64_t n_ff = down.ne[0], n_embd = down.ne[1], n_groups = n_ff / format.group;
     const size_t columns = round_up(n_embd, 32);
@@ -84,6 +88,10 @@ kernels::GroupedMatrix group_by_neuron(const TensorView& down, AlignedBuffer& me
     uint8_t* codes = memory.data();
     uint8_t* scales = codes + code_bytes;
     uint8_t* mins = format.has_min ? scales + scale_bytes : nullptr;
+    m.codes = codes;
+    m.scales = scales;
+    m.mins = mins;
+    if (fill && fill(memory)) return m;
 
     const auto put_scale = [&](uint8_t* base, int64_t group, int64_t column, float value) {
         uint8_t* row = base + static_cast<size_t>(group) * m.scale_stride;
@@ -116,9 +124,6 @@ kernels::GroupedMatrix group_by_neuron(const TensorView& down, AlignedBuffer& me
             }
         }
     });
-    m.codes = codes;
-    m.scales = scales;
-    m.mins = mins;
     return m;
 }
 

@@ -1,7 +1,9 @@
 #include "engine/weights.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "engine/layout_cache.h"
 #include "engine/relay.h"
 #include "quant/interleave.h"
 
@@ -25,15 +27,18 @@ namespace {
 /// Puts matrices where they will be read from.
 class Preparer {
   public:
-    Preparer(const model::Model& model, const kernels::Ops& ops, ThreadPool& pool, std::vector<AlignedBuffer>& memory)
-        : file_(*model.file), ops_(ops), pool_(pool), memory_(memory) {}
+    Preparer(const model::Model& model, const kernels::Ops& ops, ThreadPool& pool, std::vector<AlignedBuffer>& memory,
+             LayoutCache* cache)
+        : file_(*model.file), ops_(ops), pool_(pool), memory_(memory), cache_(cache) {}
 
     /// All rows are read together.
     Matrix dense(const TensorView& view, bool repack, const TensorView& bias = {}) {
         if (!view || !repack) return Matrix(view, ops_, bias);
         if (!quant::can_interleave(view.type)) return by_row(view, repack, bias);
-        const TensorView strips = interleave(view, memory_.emplace_back(), pool_);
-        file_.release(view);
+        AlignedBuffer& memory = memory_.emplace_back();
+        bool kept = false;
+        const TensorView strips = interleave(view, memory, pool_, filler("strips", view, kept));
+        keep("strips", view, memory, kept);
         return Matrix(strips, ops_, bias, true);
     }
     /// Single rows are read.
@@ -61,30 +66,54 @@ class Preparer {
     /// The down projection of an ordinary file, by neuron.
     void relay_down(const TensorView& down, FfnWeights& ffn) {
         AlignedBuffer& memory = memory_.emplace_back();
+        bool kept = false;
+        const Filler fill = filler("by_neuron", down, kept);
         if (is_plain(down.type)) {
-            ffn.down_t = Matrix(transpose(down, memory, pool_), ops_);
+            ffn.down_t = Matrix(transpose(down, memory, pool_, fill), ops_);
         } else {
-            ffn.grouped = group_by_neuron(down, memory, pool_);
+            ffn.grouped = group_by_neuron(down, memory, pool_, fill);
             ffn.grouped_encoding = quant::format(down.type).activation;
         }
-        file_.release(down);
+        keep("by_neuron", down, memory, kept);
     }
 
   private:
+    /// From the kept layout, where there is one; `kept` says whether it was there.
+    Filler filler(std::string_view layout, const TensorView& view, bool& kept) {
+        if (!cache_) return {};
+        return [this, layout, &view, &kept](AlignedBuffer& memory) {
+            kept = cache_->take(layout, view, name_of(view), memory, pool_);
+            return kept;
+        };
+    }
+    void keep(std::string_view layout, const TensorView& view, const AlignedBuffer& memory, bool kept) {
+        if (cache_ && !kept) cache_->keep(layout, view, name_of(view), memory);
+        file_.release(view);
+    }
+    std::string_view name_of(const TensorView& view) const {
+        for (const formats::GgufTensor& t : file_.tensors()) {
+            if (t.view.data == view.data) return t.name;
+        }
+        return "";
+    }
+
     const formats::GgufFile& file_;
     const kernels::Ops& ops_;
     ThreadPool& pool_;
     std::vector<AlignedBuffer>& memory_;
+    LayoutCache* cache_;  ///< or null
 };
 
 }  // namespace
 
 Weights prepare_weights(const model::Model& model, const plan::Plan& plan, const kernels::Ops& ops, ThreadPool& pool,
-                        const LogSink& log, const Progress& progress) {
+                        const std::string& layout_path, const LogSink& log, const Progress& progress) {
     const model::ModelTensors& tensors = model.tensors;
     const auto n_layers = tensors.layers.size();
     Weights w;
-    Preparer prepare(model, ops, pool, w.relaid);
+    std::optional<LayoutCache> cache;
+    if (!layout_path.empty()) cache.emplace(layout_path, log);
+    Preparer prepare(model, ops, pool, w.relaid, cache ? &*cache : nullptr);
     w.token_embd = tensors.token_embd;
     w.output_norm = floats(tensors.output_norm);
     for (size_t i = 0; i < n_layers; ++i) {
@@ -120,6 +149,7 @@ Weights prepare_weights(const model::Model& model, const plan::Plan& plan, const
     if (!w.relaid.empty())
         powerinfer::log(log, LogLevel::info, "re-laid {:.1f} MiB of weights in memory",
                         static_cast<double>(w.relaid_bytes()) / (1 << 20));
+    if (cache) cache->save(progress);
     return w;
 }
 

@@ -1,6 +1,7 @@
 // All weights of a model in the form the kernels take, and the memory of those that were re-laid.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/aligned.h"
@@ -31,8 +32,9 @@ struct Weights {
     uint64_t relaid_bytes() const;
 };
 
-/// Binds every matrix to its kernels and re-lays what the plan says, in parallel and with progress.
+/// Binds every matrix to its kernels and re-lays what the plan says, in parallel and with progress. With a path, what was
+/// re-laid is kept in that file and taken from it the next time (layout_cache.h).
 Weights prepare_weights(const model::Model& model, const plan::Plan& plan, const kernels::Ops& ops, ThreadPool& pool,
-                        const LogSink& log, const Progress& progress);
+                        const std::string& layout_path, const LogSink& log, const Progress& progress);
 
 }  // namespace powerinfer::engine

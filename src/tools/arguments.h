@@ -26,6 +26,7 @@ struct ModelArgs {
     sparsity::Mode sparsity = sparsity::Mode::automatic;
     bool lock = false;    ///< pin the file's pages in memory
     bool repack = true;   ///< re-lay weights for speed where memory allows
+    bool cache_layout = false;  ///< keep re-laid weights in a file beside the model
     std::vector<KeyOverride> overrides;  ///< in the order given; the last one holds
 };
 

@@ -65,7 +65,7 @@ int batched(const Arguments& given) {
     plan::Budget b = budget(a, model->spec, log);
     b.n_seq = n_parallel;
     const std::vector<int32_t> tokens = first_tokens(tokenizer, prompt, b.n_ctx);
-    auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a.context), log);
+    auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a), log);
     perf.load_s = perf.total.seconds();
     say("\nmain: n_len = {}, n_ctx = {}, n_batch = {}, n_parallel = {}, n_kv_req = {}\n", n_len, b.n_ctx,
                b.n_batch, n_parallel, tokens.size() + static_cast<size_t>(std::max(0, n_len - static_cast<int>(tokens.size()))) * static_cast<size_t>(n_parallel));

@@ -201,7 +201,9 @@ std::vector<BenchResult> bench_model(Arguments a, const std::string& path) {
             *model, {.n_ctx = n_ctx, .n_seq = n_seq, .n_batch = std::min(s.n_batch, s.n_ubatch),
                      .kv_type = s.cache_type, .mode = s.mode,
                      .repack_bytes = repack_allowance(a.model)});
-        auto engine = engine::Engine::load(model, plan, {.n_threads = s.n_threads, .isa = a.context.isa}, log);
+        engine::EngineOptions options = engine_options(a);
+        options.n_threads = options.n_threads_batch = s.n_threads;
+        auto engine = engine::Engine::load(model, plan, options, log);
         for (const Test& t : all_tests) {
             BenchResult r = common;
             r.n_batch = s.n_batch;

@@ -27,7 +27,7 @@ int evaluate(const Arguments& a) {
     learn::EvaluateOptions options;
     options.budget = budget(a, model->spec, log);
     if (options.budget.n_ctx == 0) options.budget.n_ctx = model->spec.n_ctx_train;
-    options.engine = engine_options(a.context);
+    options.engine = engine_options(a);
     options.n_tokens = a.learn.n_tokens;
     InterruptWatch watch(Watched::every_end);
     learn::Evaluation result = learn::evaluate(model, tokenizer.encode(text), tokenizer.special(), options,

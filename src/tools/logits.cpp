@@ -46,7 +46,7 @@ int logits(const Arguments& a) {
     const auto model = load_model(file, a, log);
     plan::Budget b = budget(a, model->spec, log);
     b.n_ctx = std::max(static_cast<int>(ids.size()), 8);
-    auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a.context), log);
+    auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a), log);
 
     const auto n_vocab = static_cast<size_t>(model->spec.n_vocab);
     std::vector<float> all;

@@ -111,6 +111,9 @@ std::vector<Option> model_options() {
         flag("--repack", "-nr, --no-repack", FIELD(model.repack),
              "copy weights into the order that is fastest to read, where memory allows")
             .env("LLAMA_ARG_REPACK", "LLAMA_ARG_NO_REPACK").in(kModelCommands | Command::evaluate),
+        flag("--cache-layout", "", FIELD(model.cache_layout),
+             "keep weights in the order that is fastest to read in MODEL.layout, for quicker loading the next time")
+            .in(kModelCommands | Command::evaluate | Command::bench),
         flag("--mlock", "", FIELD(model.lock), "pin the file in memory; weights then stay as they lie in it")
             .env("LLAMA_ARG_MLOCK"),
         load_mode(),

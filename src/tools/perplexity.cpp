@@ -73,7 +73,7 @@ int perplexity(const Arguments& a) {
     const auto n_kept = static_cast<size_t>(w.n_windows) * static_cast<size_t>(w.n_ctx);
     if (keeps_logits && !base)
         kept.emplace(p.logits_file, w.n_ctx, model->spec.n_vocab, std::span<const int32_t>(tokens).first(n_kept));
-    auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a.context), log);
+    auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a), log);
     perf.load_s = perf.total.seconds();
 
     say("perplexity: calculating perplexity over {} chunks, n_ctx={}, batch_size={}\n", w.n_windows,

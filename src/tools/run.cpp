@@ -22,7 +22,7 @@ int run(const Arguments& a) {
     const generate::GenerateOptions options = generate_options(a, *file, model->spec.n_vocab, log);
     const plan::Plan plan = announced(plan::solve(*model, budget(a, model->spec, log)), log);
     const std::vector<int32_t> prompt = chat ? std::vector<int32_t>() : first_tokens(tokenizer, texts.prompt, plan.n_ctx);
-    auto engine = engine::Engine::load(model, plan, engine_options(a.context), log);
+    auto engine = engine::Engine::load(model, plan, engine_options(a), log);
     const bool caches = !a.prompt.cache_file.empty();
     const uint64_t fingerprint = caches ? state_fingerprint(*model, engine) : 0;
     generate::Session session(engine, tokenizer, 0,

@@ -100,8 +100,11 @@ plan::Budget budget(const Arguments& a, const model::ModelSpec& spec, const LogS
     return b;
 }
 
-engine::EngineOptions engine_options(const ContextArgs& c) {
-    return {.n_threads = std::max(c.n_threads, 0), .n_threads_batch = std::max(c.n_threads_batch, 0), .isa = c.isa};
+engine::EngineOptions engine_options(const Arguments& a) {
+    return {.n_threads = std::max(a.context.n_threads, 0),
+            .n_threads_batch = std::max(a.context.n_threads_batch, 0),
+            .isa = a.context.isa,
+            .layout_path = a.model.cache_layout ? a.model.path + ".layout" : ""};
 }
 
 plan::Plan announced(plan::Plan plan, const LogSink& log) {

@@ -28,7 +28,7 @@ uint64_t repack_allowance(const ModelArgs& m);
 
 plan::Budget budget(const Arguments& a, const model::ModelSpec& spec, const LogSink& log);
 
-engine::EngineOptions engine_options(const ContextArgs& c);
+engine::EngineOptions engine_options(const Arguments& a);
 
 /// Tells the log how the plan came out.
 plan::Plan announced(plan::Plan plan, const LogSink& log);

@@ -1,6 +1,8 @@
 // Weights that were copied into another order give the same bits as weights read where they lie.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "engine/engine.h"
 #include "tiny_model.h"
 
@@ -18,8 +20,12 @@ plan::Plan plan_of(const model::Model& m, Mode mode, uint64_t repack_bytes) {
 }
 
 /// All logits of 37 tokens: 9 in one step, the others one by one.
-std::vector<float> logits(const std::shared_ptr<const model::Model>& m, const plan::Plan& plan) {
-    Engine engine = Engine::load(m, plan, {.n_threads = 2});
+std::vector<float> logits(const std::shared_ptr<const model::Model>& m, const plan::Plan& plan, const std::string& layout = "",
+                          std::string* said = nullptr) {
+    const LogSink log = [&](LogLevel, std::string_view line) {
+        if (said) *said += std::string(line) + "\n";
+    };
+    Engine engine = Engine::load(m, plan, {.n_threads = 2, .layout_path = layout}, log);
     std::vector<float> all;
     const auto step = [&](int begin, int end) {
         std::vector<BatchToken> batch;
@@ -47,6 +53,56 @@ TEST(Repack, ChangesNoBit) {
             }
         }
     }
+}
+
+TEST(Repack, AKeptLayoutChangesNoBit) {
+    for (const DType type : {DType::F16, DType::Q4_0, DType::Q6_K}) {
+        TemporaryFolder folder;
+        TinyModel tiny({.n_vocab = 51, .n_embd = 256, .n_layer = 2, .n_ff = 512, .n_head = 4, .head_dim = 64});
+        const auto m = tiny.write(folder / "m.gguf", type);
+        const std::string layout = folder / "m.gguf.layout";
+        for (const Mode mode : {Mode::off, Mode::exact, Mode::off}) {
+            const plan::Plan plan = plan_of(*m, mode, kPlenty);
+            const auto expected = logits(m, plan);
+            std::string first, second;
+            EXPECT_EQ(logits(m, plan, layout, &first), expected) << info(type).name;
+            const bool exists = std::filesystem::exists(layout);
+            const auto written = exists ? std::filesystem::last_write_time(layout) : std::filesystem::file_time_type();
+            EXPECT_EQ(logits(m, plan, layout, &second), expected) << info(type).name;
+            EXPECT_EQ(second.find("kept "), std::string::npos) << second;  // all was there
+            if (exists) {
+                EXPECT_EQ(std::filesystem::last_write_time(layout), written);
+            }
+        }
+        EXPECT_TRUE(std::filesystem::exists(layout)) << info(type).name;
+    }
+}
+
+TEST(Repack, ALayoutOfAnotherModelOrADamagedOneIsMadeAnew) {
+    TemporaryFolder folder;
+    const auto shape = [](unsigned seed) {
+        return TinyModel({.n_vocab = 51, .n_embd = 256, .n_layer = 1, .n_ff = 512, .n_head = 4, .head_dim = 64, .seed = seed});
+    };
+    const auto a = shape(1).write(folder / "a.gguf", DType::Q4_0), b = shape(2).write(folder / "b.gguf", DType::Q4_0);
+    const std::string layout = folder / "layout";
+    const plan::Plan plan = plan_of(*a, Mode::off, kPlenty);
+    ASSERT_NE(logits(a, plan), logits(b, plan));
+    logits(a, plan, layout);
+    std::string said;
+    EXPECT_EQ(logits(b, plan, layout, &said), logits(b, plan));
+    EXPECT_NE(said.find("kept "), std::string::npos) << said;
+    said.clear();
+    EXPECT_EQ(logits(b, plan, layout, &said), logits(b, plan));
+    EXPECT_EQ(said.find("kept "), std::string::npos) << said;
+
+    std::filesystem::resize_file(layout, std::filesystem::file_size(layout) - 100);
+    EXPECT_EQ(logits(b, plan, layout, &said), logits(b, plan));
+    EXPECT_NE(said.find("not usable and will be made anew"), std::string::npos) << said;
+    EXPECT_NE(said.find("kept "), std::string::npos) << said;
+
+    said.clear();
+    EXPECT_EQ(logits(b, plan, folder / "missing" + "/layout", &said), logits(b, plan));
+    EXPECT_NE(said.find("cannot be kept"), std::string::npos) << said;
 }
 
 TEST(Repack, TakesAsManyLayersAsFit) {
