@@ -1,6 +1,7 @@
 // `plan`: what of a model should lie where on a machine with devices.
 #include "plan/plan.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/error.h"
