@@ -76,13 +76,15 @@ uint64_t evaluated_weights(const model::Model& model) {
     return hash == 0 ? 1 : hash;
 }
 
-void declare_evaluation(formats::GgufWriter& out, const EvaluationRecord& record) {
-    out.set(key("version"), GgufValue::of_u32(kVersion));
-    out.set(key("weights"), GgufValue::of_u64(record.weights));
-    out.set(key("tokens"), GgufValue::of_u64(record.n_tokens));
-    out.set(key("text"), GgufValue::of_string(record.text));
-    out.set(key(kRatio.name), of_f64(record.*kRatio.value));
-    for (const Figure& f : kFigures) out.set(key(f.name), of_f64(record.*f.value));
+std::vector<std::pair<std::string, GgufValue>> evaluation_keys(const EvaluationRecord& record) {
+    std::vector<std::pair<std::string, GgufValue>> keys = {
+        {key("version"), GgufValue::of_u32(kVersion)},
+        {key("weights"), GgufValue::of_u64(record.weights)},
+        {key("tokens"), GgufValue::of_u64(record.n_tokens)},
+        {key("text"), GgufValue::of_string(record.text)},
+        {key(kRatio.name), of_f64(record.*kRatio.value)}};
+    for (const Figure& f : kFigures) keys.emplace_back(key(f.name), of_f64(record.*f.value));
+    return keys;
 }
 
 void store_evaluation(const std::string& path, const EvaluationRecord& record) {

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "formats/gguf.h"
 #include "model/model.h"
@@ -32,9 +34,10 @@ struct EvaluationRecord {
 /// gates, ups, downs and predictors, thresholds, activation.
 uint64_t evaluated_weights(const model::Model& model);
 
-/// Sets the keys in a file that is being written. A file is measured after it was written: declare a record
-/// with its text and ratio, then store the figures.
-void declare_evaluation(formats::GgufWriter& out, const EvaluationRecord& record);
+/// The keys of a record, for a file that is being written. A file is measured after it was written: give it
+/// the keys of a record with its text and ratio alone, then store the figures; or copy it with the keys of
+/// the whole.
+std::vector<std::pair<std::string, formats::GgufValue>> evaluation_keys(const EvaluationRecord& record);
 /// Stores the figures, all but text and ratio, in a file that has the keys, in place; `weights` last, so that
 /// a stopped write leaves a file that was not measured.
 void store_evaluation(const std::string& path, const EvaluationRecord& record);

@@ -33,7 +33,8 @@ void copy_with(const std::string& from, const std::string& to, const EvaluationR
     const GgufFile file = GgufFile::open(from);
     formats::GgufWriter out(to, file.magic());
     for (const auto& [key, value] : file.keys()) out.set(key, value);
-    if (record) declare_evaluation(out, *record);
+    if (record)
+        for (const auto& [key, value] : evaluation_keys(*record)) out.set(key, value);
     for (const auto& [key, value] : more) out.set(key, value);
     for (const auto& t : file.tensors()) out.add_tensor(t.name, t.view.type, t.view.ne);
     out.begin_data();
