@@ -15,7 +15,8 @@
 namespace powerinfer {
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // A named pipe would be waited for until somebody writes into it.
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) fail(ErrorKind::io, "cannot open '{}': {}", path, std::strerror(errno));
     struct stat st {};
     if (::fstat(fd, &st) != 0) {

@@ -39,6 +39,8 @@ struct SynthOptions {
 
 /// About how large the file will be.
 uint64_t synth_bytes(const SynthOptions& options);
+/// Throws Error{io} where the disk that `path` lies on has not even the room for the weights, before minutes of work.
+void require_space(const std::string& path, const SynthOptions& options);
 
 /// How it is made: column 0 of the embedding is a constant that no layer writes to, so it carries a bias. The gate is
 /// A B + bias e0 with B [r, n_embd], r = rank / 2 - 1, and the predictor is fc1 = [B; -B; e0; -e0],

@@ -186,6 +186,8 @@ TEST(SynthShape, NamesChangesAndRefusals) {
     EXPECT_THAT(message("llama-7b,n_layer=8x"), testing::HasSubstr("'n_layer=8x'"));
     EXPECT_THAT(message("llama-7b,n_layer"), testing::HasSubstr("'n_layer'"));
     EXPECT_THAT(message("llama-7b,n_head=33"), testing::HasSubstr("33 heads"));
+    EXPECT_THAT(message("llama-7b,n_layer=99999999"), testing::HasSubstr("n_layer is 99999999, expected at most 1024"));
+    EXPECT_EQ(synth_shape("llama-7b,n_layer=1024").n_layer, 1024);
 }
 
 TEST(Synth, ImpossibleOptionsAreRefusedAndLeaveNoFile) {
@@ -195,6 +197,12 @@ TEST(Synth, ImpossibleOptionsAreRefusedAndLeaveNoFile) {
     EXPECT_THROW(write_synth(folder / "m.gguf", {.shape = synth_shape("tiny"), .active_share = 0}), Error);
     o.predictors = false;  // rows of 1000 elements are no whole blocks
     EXPECT_THROW(write_synth(folder / "m.gguf", o), Error);
+    try {  // 2,000 TB
+        write_synth(folder / "m.gguf", {.shape = synth_shape("llama-7b,n_layer=1024,n_ff=1048576,n_embd=131072")});
+        FAIL() << "accepted";
+    } catch (const Error& e) {
+        EXPECT_THAT(e.what(), testing::AllOf(testing::HasSubstr("m.gguf"), testing::HasSubstr("No space left on device")));
+    }
     const Progress stop = [](double share, std::string_view) { return share < 0.3; };
     EXPECT_THROW(write_synth(folder / "m.gguf", {.shape = synth_shape("tiny"), .rank = 64}, {}, stop), Error);
     EXPECT_TRUE(std::filesystem::is_empty(std::filesystem::path(folder / "m.gguf").parent_path()));

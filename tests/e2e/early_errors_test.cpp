@@ -1,6 +1,7 @@
 // What is wrong on the command line is told before a model is loaded, however large it is.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -72,6 +73,12 @@ TEST(EarlyErrors, ATokenOutsideTheVocabularyIsToldBeforeWeightsArePrepared) {
         EXPECT_THAT(o.err, Not(HasSubstr("weights")));
         EXPECT_EQ(run({name, "-m", kModel, "-p", "x", "-n", "1", "-l", "2047+1"}).status, 0);
     }
+}
+
+TEST(EarlyErrors, ANamedPipeIsNotWaitedFor) {
+    const TemporaryFolder folder;
+    ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+    expect_one_line(run({"main", "-m", folder / "pipe", "-p", "x"}, {.timeout_s = 20}), "is not a regular file");
 }
 
 TEST(EarlyErrors, APromptThatDoesNotFitTheContextIsToldBeforeWeightsArePrepared) {
