@@ -7,7 +7,7 @@
 BUILD_PACKAGES=(g++:g++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
     libfmt-dev nlohmann-json3-dev libpcre2-dev libedit-dev)
 # shellcheck disable=SC2034
-TEST_PACKAGES=(libgtest-dev libgmock-dev)
+TEST_PACKAGES=(libgtest-dev libgmock-dev coinor-cbc)
 
 say() { printf '%s\n' "$*" >&2; }
 
