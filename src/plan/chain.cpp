@@ -180,13 +180,16 @@ class Search {
 
     /// Keeps at most `n_states` partial chains per stage. Gives a bound for the time of all chains of the kind, exact but
     /// for `gap` where none had to be let go of.
-    double run(size_t n_states) {
+    double run(size_t n_states, size_t most_steps) {
+        n_steps_ = most_steps;
         dropped_ = std::numeric_limits<double>::infinity();
         levels_.assign(1, {});
         levels_[0].push_back({.seconds = 0, .bound = prices_.bound(), .usage = {}, .at = prices_.start()});
         for (size_t s = 0; s < problem_.stages.size() && !levels_[s].empty(); ++s) extend(s, n_states);
-        return std::min(dropped_, limit());
+        return n_steps_ == 0 ? prices_.bound() : std::min(dropped_, limit());
     }
+
+    bool gave_up() const { return n_steps_ == 0; }
 
   private:
     struct Candidate {
@@ -227,7 +230,7 @@ class Search {
         const std::vector<Choice>& choices = problem_.stages[s];
         const auto lists = candidates(s);
         std::vector<Partial> next;
-        for (uint32_t p = 0; p < levels_[s].size(); ++p) {
+        for (uint32_t p = 0; p < levels_[s].size() && n_steps_ > 0; ++p) {
             const Partial from = levels_[s][p];
             const double so_far = spent(from);
             for (size_t h = 0; h < lists.size(); ++h) {
@@ -237,7 +240,8 @@ class Search {
                 const double move = prices_.move(from.at.home, home);
                 const double others = so_far + move + prices_.rest(s + 1, at);
                 for (const Candidate& c : lists[h]) {
-                    if (others + c.cost >= limit()) break;
+                    if (others + c.cost >= limit() || n_steps_ == 0) break;
+                    --n_steps_;
                     const Choice& choice = choices[c.pick];
                     Partial to{from.seconds + move + choice.seconds, others + c.cost, from.usage, at, p, c.pick};
                     if (choice.device != kHost) to.usage[static_cast<size_t>(choice.device)] += choice.bytes;
@@ -331,6 +335,7 @@ class Search {
     Best& best_;
     size_t n_devices_;
     double gap_, dropped_ = 0;
+    size_t n_steps_ = 0;           ///< left to make
     std::vector<size_t> counted_;  ///< resources that may become full
     std::vector<std::vector<Partial>> levels_;
 };
@@ -394,11 +399,17 @@ double search_kind(const ChainProblem& problem, const PricedChain& prices, Best&
     for (const auto& stage : problem.stages) n_choices += stage.size();
     double bound = prices.bound();
     const auto is_proven = [&] { return bound >= best.seconds() * (1 - options.gap); };
-    if (n_choices <= options.exact_choices)
+    const bool is_small = n_choices <= options.exact_choices;
+    const size_t most_steps = is_small || problem.capacity.size() == 1 ? SIZE_MAX : options.most_steps;
+    if (is_small)
         for (size_t n = options.n_states; n <= options.most_states / 4 && bound < best.seconds() * (1 - kRounding); n *= 4)
-            bound = std::max(bound, Search(problem, prices, best, 0).run(n));
-    for (size_t n = options.n_states; n <= options.most_states && !is_proven(); n *= 4)
-        bound = std::max(bound, Search(problem, prices, best, options.gap * 0.99).run(n));
+            bound = std::max(bound, Search(problem, prices, best, 0).run(n, most_steps));
+    // Where steps are limited, a narrow search first finds better chains all along the way.
+    for (size_t n = most_steps == SIZE_MAX ? options.n_states : 4; n <= options.most_states && !is_proven(); n *= 4) {
+        Search search(problem, prices, best, options.gap * 0.99);
+        bound = std::max(bound, search.run(n, most_steps));
+        if (search.gave_up()) break;
+    }
     return bound;
 }
 

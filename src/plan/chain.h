@@ -40,6 +40,8 @@ struct ChainOptions {
     double gap = 1e-4;        ///< relative distance to the optimum that must be proven
     size_t n_states = 128;    ///< partial chains kept per stage at first; four times as many until the gap is proven
     size_t most_states = 8192;
+    /// Partial chains looked at per search, where there are several devices: what is not proven by then is reported as it is.
+    size_t most_steps = 1000000;
     size_t exact_choices = 20000;  ///< up to so many choices in all, the optimum itself is looked for first
 };
 
