@@ -20,8 +20,6 @@ constexpr int64_t kTileNeurons = 64;
 constexpr int64_t kTileTokens = 64;
 // Tokens of a tile where rows meet token lists: the longer the lists, the less it costs to take a row apart.
 constexpr int64_t kListedTokens = 128;
-// A group of kRowGroup rows is computed for all tokens when it has more pairs to compute than this many per token.
-constexpr int64_t kListedPairsPerToken = 10;
 // Columns of the down projection summed at a time: a multiple of every block size.
 constexpr int64_t kTileColumns = kernels::kPreparedColumns;
 // Tokens from which on it pays to take the rows of the down projection apart once for all.
@@ -65,9 +63,10 @@ void dot_rows(const Matrix& m, int64_t first, const int32_t* row_ids, int64_t n_
 
 }  // namespace
 
-FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_rank, int n_threads_max)
+FeedForward::FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_rank, int n_threads_max, double dense_from)
     : spec_(spec),
       activation_(kernel_activation(spec.activation)),
+      dense_from_(dense_from),
       chunk_(chunk_of(spec.n_ff)),
       n_chunks_((spec.n_ff + chunk_ - 1) / chunk_),
       h_(static_cast<size_t>(n_batch) * static_cast<size_t>(spec.n_ff) * sizeof(float)),
@@ -357,7 +356,7 @@ void FeedForward::neuron_tile(Call& call, Scratch& s, int64_t begin, int64_t end
                 dense(m, call.normed, out);
                 return static_cast<uint64_t>(n);
             }
-            const int64_t most = n_tokens * (m.dot_lists ? kListedPairsPerToken : 1);
+            const double most = static_cast<double>(n_tokens) * (m.dot_lists ? dense_from_ : 1);
             int32_t starts[kTileNeurons + 1];
             int32_t total = 0;
             uint64_t n_rows = 0;

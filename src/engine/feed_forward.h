@@ -41,7 +41,8 @@ struct FfnWeights {
 /// Working memory and thread-local lists, made once for all layers.
 class FeedForward {
   public:
-    FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_rank, int n_threads_max);
+    /// `dense_from` as in plan::Plan.
+    FeedForward(const model::ModelSpec& spec, int n_batch, int64_t max_rank, int n_threads_max, double dense_from);
 
     /// Shows every feed-forward from now on to `observer`; an empty one ends that.
     void observe(Observer observer);
@@ -93,6 +94,7 @@ class FeedForward {
 
     model::ModelSpec spec_;
     kernels::GateActivation activation_;
+    double dense_from_;
     int64_t chunk_ = 0, n_chunks_ = 0;  // neurons per chunk, number of chunks
     AlignedBuffer h_;         // f32 [n_batch][n_ff]
     AlignedBuffer coefs_;     // f32 [n_batch][n_ff]; its non-zero values, packed to the left

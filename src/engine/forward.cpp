@@ -27,7 +27,7 @@ Forward::Forward(const model::ModelSpec& spec, const plan::Plan& plan, const Wei
       pool_(pool),
       rope_(spec.rope),
       attention_(spec, pool.size()),
-      feed_forward_(spec, plan.n_batch, weights.max_rank, pool.size()),
+      feed_forward_(spec, plan.n_batch, weights.max_rank, pool.size(), plan.dense_from),
       acts_(std::max(spec.n_embd, spec.n_embd_q()), plan.n_batch),
       x_(float_buffer(plan.n_batch, spec.n_embd)),
       normed_(float_buffer(plan.n_batch, spec.n_embd)),

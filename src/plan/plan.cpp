@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "sparsity/evaluation_record.h"
+#include "sparsity/profile.h"
 
 namespace powerinfer::plan {
 namespace {
@@ -64,6 +65,45 @@ uint64_t scratch_bytes(const model::ModelSpec& spec, const Budget& budget) {
     return tokens * width * sizeof(float) + static_cast<uint64_t>(spec.n_vocab) * sizeof(float);
 }
 
+/// What the file says of how many neurons fire.
+void take_shares(const model::Model& model, Plan& plan) {
+    const auto record = sparsity::read_evaluation(*model.file);
+    const bool evaluated = record && record->weights != 0;
+    if (sparsity::has_profile(*model.file)) {
+        const sparsity::ActivationProfile profile = sparsity::read_profile(*model.file);
+        if (profile.n_layer() != model.spec.n_layer || profile.n_ff != model.spec.n_ff) return;
+        plan.share_source = "the profile in the file";
+        for (size_t i = 0; i < plan.layers.size(); ++i) plan.layers[i].active_share = profile.active_share(static_cast<int>(i));
+    } else if (evaluated) {
+        plan.share_source = "the evaluation in the file";
+        for (LayerPlan& layer : plan.layers) layer.active_share = record->true_active_share;
+    }
+    for (LayerPlan& layer : plan.layers) layer.predicted_share = evaluated ? record->active_share : layer.active_share;
+}
+
+/// Under automatic, a layer leaves the mode of the whole for a lossless one that is expected to be faster.
+void choose_layers(const model::Model& model, const Budget& budget, Plan& plan) {
+    if (!model::is_sparse_capable(model.spec.activation)) return;
+    take_shares(model, plan);
+    size_t changed = 0;
+    for (size_t i = 0; i < plan.layers.size(); ++i) {
+        LayerPlan& layer = plan.layers[i];
+        if (layer.active_share < 0) continue;
+        layer.cost = ffn_cost(model.tensors.layers[i], budget.rates, layer.active_share, layer.predicted_share);
+        if (budget.mode != Mode::automatic || plan.mode == Mode::off) continue;
+        double best = plan.mode == Mode::predict ? layer.cost.predict : layer.cost.exact;
+        if (best <= 0) continue;
+        for (const auto& [mode, seconds] : {std::pair(Mode::exact, layer.cost.exact), std::pair(Mode::off, layer.cost.off)}) {
+            if (seconds <= 0 || seconds >= best) continue;
+            best = seconds;
+            layer.mode = mode;
+        }
+        changed += layer.mode != plan.mode;
+    }
+    if (changed > 0)
+        plan.mode_reason += fmt::format("; {} of {} layers are faster without", changed, plan.layers.size());
+}
+
 /// Decides which layers are repacked: in order, while they fit beside what is needed anyway.
 void repack(const model::Model& model, const Budget& budget, Plan& plan) {
     const uint64_t needed = plan.relaid_bytes + plan.kv_bytes + plan.scratch_bytes;
@@ -106,13 +146,18 @@ Plan solve(const model::Model& model, const Budget& budget) {
     check(spec, plan.mode);
 
     for (const auto& tensor : model.file->tensors()) plan.weight_bytes += tensor.view.n_bytes();
-    for (const model::LayerTensors& layer : model.tensors.layers) {
-        LayerPlan row;
-        row.mode = plan.mode;
-        row.relay_down = row.mode != Mode::off && !layer.ffn_down_t;
-        if (row.relay_down) plan.relaid_bytes += relaid_bytes(layer.ffn_down);
-        plan.layers.push_back(row);
+    plan.layers.resize(model.tensors.layers.size());
+    for (LayerPlan& layer : plan.layers) layer.mode = plan.mode;
+    if (!budget.rates.empty()) choose_layers(model, budget, plan);
+    for (size_t i = 0; i < plan.layers.size(); ++i) {
+        const model::LayerTensors& tensors = model.tensors.layers[i];
+        LayerPlan& layer = plan.layers[i];
+        layer.relay_down = layer.mode != Mode::off && !tensors.ffn_down_t;
+        if (layer.relay_down) plan.relaid_bytes += relaid_bytes(tensors.ffn_down);
     }
+    if (const auto r = plan.layers.empty() ? budget.rates.end() : budget.rates.find(model.tensors.layers[0].ffn_gate.type);
+        r != budget.rates.end() && dense_from(r->second) > 0)
+        plan.dense_from = dense_from(r->second);
     plan.kv_bytes = 2 * static_cast<uint64_t>(spec.n_layer) * static_cast<uint64_t>(plan.n_seq) *
                     static_cast<uint64_t>(plan.n_ctx) * row_bytes(plan.kv_type, spec.n_embd_kv());
     plan.scratch_bytes = scratch_bytes(spec, budget);
@@ -133,6 +178,29 @@ std::string summary(const Plan& plan) {
         sparsity::name(plan.mode), plan.mode_reason, mib(plan.weight_bytes - plan.repacked_bytes), mib(plan.repacked_bytes),
         mib(plan.relaid_bytes), mib(plan.kv_bytes),
         plan.n_ctx, plan.n_seq, info(plan.kv_type).name, mib(plan.scratch_bytes));
+}
+
+std::string explain(const Plan& plan, const RatesByType& rates) {
+    std::string text = fmt::format("mode {}: {}\n", sparsity::name(plan.mode), plan.mode_reason);
+    for (const auto& [type, r] : rates)
+        text += fmt::format(
+            "{}: one token reads {:.1f} GB/s whole, {:.1f} by rows, adds up {:.1f}; prompts {:.0f} G products/s whole, {:.0f} by lists\n",
+            info(type).name, r.dense / 1e9, r.rows / 1e9, r.sums / 1e9, r.prompt / 1e9, r.prompt_lists / 1e9);
+    text += fmt::format("prompts: 16 rows are computed for all tokens from {:.1f} pairs per token on\n", plan.dense_from);
+    if (plan.share_source.empty()) {
+        return text + "How many neurons fire is not known: the file has no profile and no evaluation "
+                      "(`powerinfer complete` makes both). All layers run in the mode above.\n";
+    }
+    text += fmt::format("shares from {}; expected time of one token in the feed-forward, microseconds\n"
+                        "| layer | active | predicted | off | exact | predict | chosen |\n| ---: | ---: | ---: | ---: | ---: | ---: | --- |\n",
+                        plan.share_source);
+    const auto us = [](double seconds) { return seconds > 0 ? fmt::format("{:.1f}", 1e6 * seconds) : std::string("-"); };
+    for (size_t i = 0; i < plan.layers.size(); ++i) {
+        const LayerPlan& l = plan.layers[i];
+        text += fmt::format("| {} | {:.1f} % | {:.1f} % | {} | {} | {} | {} |\n", i, 100 * l.active_share, 100 * l.predicted_share,
+                            us(l.cost.off), us(l.cost.exact), us(l.cost.predict), sparsity::name(l.mode));
+    }
+    return text;
 }
 
 }  // namespace powerinfer::plan

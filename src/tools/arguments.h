@@ -184,6 +184,7 @@ struct BenchArgs {
     bool warmup = true;
     bool progress = false;
     bool bandwidth = true;  ///< measure how fast memory is read
+    bool explain = false;   ///< why the plan came out as it did
     bool fma = false;       ///< measure how fast the threads multiply and add
 };
 

@@ -62,7 +62,7 @@ int batched(const Arguments& given) {
     const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
     const auto n_prompt = tokenizer.encode(prompt, {.add_special = true, .parse_special = true}).size();
     a.context.n_ctx = std::max(n_len, static_cast<int>(n_prompt) + 4);
-    plan::Budget b = budget(a, model->spec, log);
+    plan::Budget b = budget(a, *model, log);
     b.n_seq = n_parallel;
     const std::vector<int32_t> tokens = first_tokens(tokenizer, prompt, b.n_ctx);
     auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a), log);

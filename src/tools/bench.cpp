@@ -15,6 +15,7 @@
 #include "tools/bench_report.h"
 #include "tools/commands.h"
 #include "tools/fma_rate.h"
+#include "tools/kernel_rates.h"
 #include "tools/option_rows.h"
 #include "tools/perf.h"
 #include "tools/setup.h"
@@ -197,10 +198,13 @@ std::vector<BenchResult> bench_model(Arguments a, const std::string& path) {
     }
     for (const Settings& s : settings(a.bench)) {
         a.model.repack = s.repack;
+        const plan::RatesByType rates = a.bench.explain ? kernel_rates(ffn_types(*model), s.n_threads, a.context.isa, log, true)
+                                                         : rates_for(*model, s.mode, s.n_threads, a.context.isa, log);
         const plan::Plan plan = plan::solve(
             *model, {.n_ctx = n_ctx, .n_seq = n_seq, .n_batch = std::min(s.n_batch, s.n_ubatch),
-                     .kv_type = s.cache_type, .mode = s.mode,
+                     .kv_type = s.cache_type, .mode = s.mode, .rates = rates,
                      .repack_bytes = repack_allowance(a.model)});
+        if (a.bench.explain) say("{}", plan::explain(plan, rates));
         engine::EngineOptions options = engine_options(a);
         options.n_threads = options.n_threads_batch = s.n_threads;
         auto engine = engine::Engine::load(model, plan, options, log);

@@ -25,7 +25,7 @@ int evaluate(const Arguments& a) {
     const auto model = load_model(file, a, log);
     const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
     learn::EvaluateOptions options;
-    options.budget = budget(a, model->spec, log);
+    options.budget = budget(a, *model, log);
     if (options.budget.n_ctx == 0) options.budget.n_ctx = model->spec.n_ctx_train;
     options.engine = engine_options(a);
     options.n_tokens = a.learn.n_tokens;

@@ -44,7 +44,7 @@ int logits(const Arguments& a) {
 
     const auto file = open_file(a, log);
     const auto model = load_model(file, a, log);
-    plan::Budget b = budget(a, model->spec, log);
+    plan::Budget b = budget(a, *model, log);
     b.n_ctx = std::max(static_cast<int>(ids.size()), 8);
     auto engine = engine::Engine::load(model, announced(plan::solve(*model, b), log), engine_options(a), log);
 

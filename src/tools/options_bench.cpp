@@ -101,6 +101,8 @@ std::vector<Option> bench_options() {
         integers("-n, --n-gen", FIELD(bench.n_gen), 0, "numbers of single tokens (default: 128)"),
         prompt_and_gen(),
         integers("--repack", FIELD(bench.repack), 0, "0 = weights stay as they lie in the file (default: 1)"),
+        flag("--explain", "", FIELD(bench.explain),
+             "measure the kernels anew and tell on stderr why each layer runs as it does"),
         integers("-d, --n-depth", FIELD(bench.n_depth), 0, "tokens in the cache beforehand (default: 0)"),
         integers("-npl, --n-parallel", FIELD(bench.n_parallel), 1,
                  "sequences that -n decodes at the same time (default: 1)"),

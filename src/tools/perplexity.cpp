@@ -64,7 +64,7 @@ int perplexity(const Arguments& a) {
 
     std::vector<int32_t> tokens =
         base ? std::vector<int32_t>(base->tokens().begin(), base->tokens().end()) : tokenizer.encode(text);
-    plan::Budget b = budget(a, model->spec, log);
+    plan::Budget b = budget(a, *model, log);
     if (base) b.n_ctx = base->n_ctx();
     const Windows w = base ? Windows{b.n_ctx, b.n_ctx, p.chunks >= 0 ? std::min(p.chunks, base->n_windows()) : base->n_windows(),
                                      b.n_ctx / 2}

@@ -57,7 +57,7 @@ Subject subject_of(const Arguments& a, const LogSink& log) {
     Subject out;
     const auto file = open_file(a, log);
     out.model = load_model(file, a, log);
-    plan::Budget b = budget(a, out.model->spec, log);
+    plan::Budget b = budget(a, *out.model, log);
     b.repack_bytes = 0;
     const plan::Plan cpu = plan::solve(*out.model, b);
     if (!a.plan.profile.empty() || sparsity::has_profile(*file)) {

@@ -20,7 +20,7 @@ int run(const Arguments& a) {
     const auto model = load_model(file, a, log);
     const auto tokenizer = tokenizer::Tokenizer::load(*file, log);
     const generate::GenerateOptions options = generate_options(a, *file, model->spec.n_vocab, log);
-    const plan::Plan plan = announced(plan::solve(*model, budget(a, model->spec, log)), log);
+    const plan::Plan plan = announced(plan::solve(*model, budget(a, *model, log)), log);
     const std::vector<int32_t> prompt = chat ? std::vector<int32_t>() : first_tokens(tokenizer, texts.prompt, plan.n_ctx);
     auto engine = engine::Engine::load(model, plan, engine_options(a), log);
     const bool caches = !a.prompt.cache_file.empty();

@@ -7,6 +7,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "sparsity/evaluation_record.h"
+#include "sparsity/profile.h"
+#include "tools/kernel_rates.h"
 #include "tools/numbers.h"
 #include "tools/option_rows.h"
 #include "tools/terminal.h"
@@ -82,14 +85,23 @@ uint64_t repack_allowance(const ModelArgs& m) {
     return m.repack && !m.lock ? available_memory() / 10 * 9 : 0;
 }
 
-plan::Budget budget(const Arguments& a, const model::ModelSpec& spec, const LogSink& log) {
+plan::RatesByType rates_for(const model::Model& model, sparsity::Mode mode, int n_threads, const std::string& isa,
+                            const LogSink& log) {
+    if (mode != sparsity::Mode::automatic || !model::is_sparse_capable(model.spec.activation)) return {};
+    if (!sparsity::has_profile(*model.file) && !sparsity::read_evaluation(*model.file)) return {};
+    return kernel_rates(ffn_types(model), n_threads, isa, log);
+}
+
+plan::Budget budget(const Arguments& a, const model::Model& model, const LogSink& log) {
     const ContextArgs& c = a.context;
+    const model::ModelSpec& spec = model.spec;
     if (c.cache_type_k != c.cache_type_v)
         fail(ErrorKind::unsupported, "--cache-type-k and --cache-type-v must be the same, not {} and {}",
              info(c.cache_type_k).name, info(c.cache_type_v).name);
     plan::Budget b;
     b.kv_type = c.cache_type_k;
     b.mode = a.model.sparsity;
+    b.rates = rates_for(model, b.mode, c.n_threads, c.isa, log);
     b.repack_bytes = repack_allowance(a.model);
     b.n_batch = std::min(c.n_batch, c.n_ubatch);
     if (!c.n_ctx) b.n_ctx = fitting_context(spec, b.kv_type, log);

@@ -26,7 +26,12 @@ std::shared_ptr<const model::Model> load_model(std::shared_ptr<const formats::Gg
 /// Memory that weights re-laid for speed may take: what the machine has to spare, or nothing with --no-repack or --mlock.
 uint64_t repack_allowance(const ModelArgs& m);
 
-plan::Budget budget(const Arguments& a, const model::ModelSpec& spec, const LogSink& log);
+plan::Budget budget(const Arguments& a, const model::Model& model, const LogSink& log);
+
+/// Rates of this machine's kernels where layers can be chosen by them: in mode automatic, for a file that says how many
+/// neurons fire. Else none, and nothing is measured.
+plan::RatesByType rates_for(const model::Model& model, sparsity::Mode mode, int n_threads, const std::string& isa,
+                            const LogSink& log);
 
 engine::EngineOptions engine_options(const Arguments& a);
 

@@ -3,29 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 #include "base/cpu_info.h"
 #include "base/error.h"
-#include "base/file_writer.h"
 #include "base/memory.h"
 #include "tools/bandwidth.h"
+#include "tools/cache_folder.h"
 #include "tools/numbers.h"
 
 namespace powerinfer::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Where the measurement is kept; empty where there is no such folder.
-fs::path cache_file() {
-    const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-    if (cache && cache[0] == '/') return fs::path(cache) / "powerinfer" / "machine.json";
-    if (home && home[0] == '/') return fs::path(home) / ".cache" / "powerinfer" / "machine.json";
-    return {};
-}
 
 plan::Machine measure(const std::string& processor, int n_threads, const LogSink& log) {
     plan::Machine m;
@@ -48,7 +39,7 @@ plan::Machine this_machine(int n_threads, const LogSink& log) {
     const CpuInfo cpu = read_cpu_info();
     const int threads = n_threads > 0 ? n_threads : cpu.n_physical;
     const std::string processor = fmt::format("{}, {} threads", cpu.name, threads);
-    const fs::path path = cache_file();
+    const fs::path path = cache_file("machine.json");
     std::error_code ignored;
     if (!path.empty() && fs::exists(path, ignored)) {
         try {
@@ -59,16 +50,7 @@ plan::Machine this_machine(int n_threads, const LogSink& log) {
         }
     }
     const plan::Machine m = measure(processor, threads, log);
-    if (path.empty()) return m;
-    try {
-        fs::create_directories(path.parent_path());
-        FileWriter out(path.string());
-        const std::string text = plan::to_json(m);
-        out.write(text.data(), text.size());
-        out.commit();
-    } catch (const std::exception& e) {
-        powerinfer::log(log, LogLevel::warning, "the measurement is not kept: {}", e.what());
-    }
+    keep_in_cache(path, plan::to_json(m), log);
     return m;
 }
 
