@@ -34,6 +34,10 @@ struct SlabNeon {
         return {vld1q_u8(from), vld1q_u8(from + 16)};
     }
     KERNEL_INLINE static I load_lanes(const uint8_t* const p[kLanes]) { return {vld1q_u8(p[0]), vld1q_u8(p[1])}; }
+    KERNEL_INLINE static void store(int32_t* p, I x) {
+        vst1q_u8(reinterpret_cast<uint8_t*>(p), x.lo);
+        vst1q_u8(reinterpret_cast<uint8_t*>(p) + 16, x.hi);
+    }
     KERNEL_INLINE static I load_halves(const uint8_t* first, const uint8_t*) { return load(first); }
     KERNEL_INLINE static I repeat16(const void* p) {
         const uint8x16_t lane = vld1q_u8(static_cast<const uint8_t*>(p));
