@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
 
-model=${1:-models/fable.gguf}
+model=${1:-models/fable.powerinfer.gguf}
 program=build/bin/powerinfer
 stamp=build/.demo-configured
 
@@ -29,7 +29,7 @@ if [ ! -f "$model" ]; then
 fi
 
 modes="off exact"
-[ "$(head -c 4 "$model")" = PWRI ] && modes="$modes predict"
+"$program" inspect "$model" | grep -q 'blk\.0\.\(fc1\|gate_signs\)' && modes="$modes predict"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

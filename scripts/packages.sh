@@ -5,7 +5,7 @@
 # A package that is here as a command of another origin (a newer cmake, say) counts as present.
 # shellcheck disable=SC2034  # used by those who source this
 BUILD_PACKAGES=(g++:g++ cmake:cmake ninja-build:ninja pkg-config:pkg-config
-    libfmt-dev nlohmann-json3-dev libpcre2-dev libedit-dev)
+    libfmt-dev nlohmann-json3-dev libpcre2-dev libedit-dev libeigen3-dev)
 # shellcheck disable=SC2034
 TEST_PACKAGES=(libgtest-dev libgmock-dev coinor-cbc)
 

@@ -11,6 +11,7 @@
 
 #include "base/tensor.h"
 #include "convert/file_type.h"
+#include "formats/gguf.h"
 
 namespace powerinfer::convert {
 
@@ -21,6 +22,8 @@ struct MixFacts {
     int64_t n_head = 1, n_head_kv = 1;
     int64_t n_expert = 0;
 };
+
+MixFacts facts_of(const formats::GgufFile& file);
 
 /// What the user asked for.
 struct MixChoice {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "base/error.h"
@@ -41,7 +42,7 @@ class TensorStream {
     void write(const TensorJob& job) {
         if (!job.open || job.ne[0] * job.n_rows() == 0) {
             report(progress_, share(), job.name);
-            writer_.write(job.verbatim.data(), job.verbatim.size());
+            write_bytes(job);
             n_done_ += static_cast<double>(job.ne[0]) * static_cast<double>(job.n_rows());
             return;
         }
@@ -57,13 +58,20 @@ class TensorStream {
   private:
     double share() const { return n_total_ > 0 ? n_done_ / n_total_ : 1.0; }
 
+    void write_bytes(const TensorJob& job) {
+        if (job.row_order.empty()) return writer_.write(job.verbatim.data(), job.verbatim.size());
+        const size_t row = row_bytes(job.type, job.ne[0]);
+        for (const int32_t r : job.row_order) writer_.write(job.verbatim.data() + static_cast<size_t>(r) * row, row);
+    }
+
     void write_rows(const TensorJob& job, const RowSource& source, int64_t first, int64_t count) {
         const quant::Format& format = quant::format(job.type);
         const int64_t n = job.ne[0];
         const size_t row = row_bytes(job.type, n);
         const bool copies = !job.verbatim.empty();
         values_.resize(static_cast<size_t>(count * n));
-        if (!copies) encoded_.resize(static_cast<size_t>(count) * row);
+        const bool reorders = copies && !job.row_order.empty();
+        if (!copies || reorders) encoded_.resize(static_cast<size_t>(count) * row);
 
         std::atomic<int64_t> bad_input{kNoRow}, bad_output{kNoRow};
         pool_.for_each(count, std::max<int64_t>(1, kPieceElements / n), [&](int64_t begin, int64_t end) {
@@ -85,7 +93,10 @@ class TensorStream {
             fail(ErrorKind::bad_file,
                  "tensor {} holds a value in row {} that is too large for the type {}; use BF16 or F32",
                  job.origin, bad_output.load(), info(job.type).name);
-        if (copies)
+        for (int64_t r = 0; reorders && r < count; ++r)
+            std::memcpy(encoded_.data() + static_cast<size_t>(r) * row,
+                        job.verbatim.data() + static_cast<size_t>(job.row_order[static_cast<size_t>(first + r)]) * row, row);
+        if (copies && !reorders)
             writer_.write(job.verbatim.data() + static_cast<size_t>(first) * row,
                           static_cast<size_t>(count) * row);
         else

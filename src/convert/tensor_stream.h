@@ -30,6 +30,8 @@ struct TensorJob {
     std::function<RowSource()> open;
     /// Not empty: these bytes are written as they are, already of `type`, and the rows are only checked.
     std::span<const uint8_t> verbatim = {};
+    /// Not empty: row r of the output is row row_order[r] of the verbatim bytes.
+    std::span<const int32_t> row_order = {};
 
     int64_t n_rows() const { return ne[1] * ne[2] * ne[3]; }
     size_t n_bytes() const { return static_cast<size_t>(n_rows()) * row_bytes(type, ne[0]); }

@@ -18,6 +18,12 @@ void pack_signs(const float* x, int64_t n, uint32_t* signs) {
     for (int64_t i = 0; i < n; ++i) signs[i / 32] |= static_cast<uint32_t>(x[i] < 0) << i % 32;
 }
 
+float sign_score(const uint32_t* a, const uint32_t* b, int64_t n) {
+    int n_different = 0;
+    for (int64_t w = 0; w < (n + 31) / 32; ++w) n_different += std::popcount(a[w] ^ b[w]);
+    return static_cast<float>(n - 2 * n_different);
+}
+
 PredictorInputs::PredictorInputs(int64_t n_embd, int64_t n_batch, int64_t max_rank)
     : n_embd_(n_embd),
       hidden_(static_cast<size_t>(n_batch * max_rank) * sizeof(float)),
@@ -53,10 +59,7 @@ void PredictorInputs::scores(const Predictor& p, int64_t first, int64_t n_neuron
         for (int64_t t = 0; t < n_tokens; ++t) {
             const uint32_t* x = signs_.data() + (first_token + t) * p.words;
             for (int64_t j = 0; j < n_neurons; ++j) {
-                const uint32_t* row = p.signs + (first + j) * p.words;
-                int n_different = 0;
-                for (int64_t w = 0; w < p.words; ++w) n_different += std::popcount(row[w] ^ x[w]);
-                out[t * out_stride + j] = static_cast<float>(n_embd_ - 2 * n_different);
+                out[t * out_stride + j] = sign_score(p.signs + (first + j) * p.words, x, n_embd_);
             }
         }
     } else {

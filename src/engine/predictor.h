@@ -52,5 +52,7 @@ class PredictorInputs {
 
 /// signs[i / 32] gets bit i % 32 set where x[i] < 0; [(n + 31) / 32] words.
 void pack_signs(const float* x, int64_t n, uint32_t* signs);
+/// Of n elements, those whose signs agree less those whose signs differ.
+float sign_score(const uint32_t* a, const uint32_t* b, int64_t n);
 
 }  // namespace powerinfer::engine

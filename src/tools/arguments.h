@@ -124,6 +124,20 @@ struct LearnArgs {
     int n_tokens = 0;  ///< of the text; 0 = all
 };
 
+struct PredictorArgs {
+    std::string target = "ppl:0.5%";
+    int rank = 0;  ///< 0 = chosen layer by layer
+    DType type = DType::Q8_0;
+    bool original_form = false;
+    int n_epochs = 4;
+    std::string keep;  ///< folder of recordings; empty = removed afterwards
+    // complete
+    std::string maker = "svd";
+    std::string file;                 ///< predictors that were made before
+    std::string model_type = "COPY";  ///< of the weights
+    std::string evaluate_on;          ///< a text; empty = what the learnt part leaves
+};
+
 struct ProfileArgs {
     bool merge = false;
     std::string from_torch, to_torch;  ///< folders of activation_N.pt
@@ -204,6 +218,7 @@ struct Arguments {
     LearnArgs learn;
     ProfileArgs profile;
     EvaluateArgs evaluate;
+    PredictorArgs predictor;
     ConvertArgs convert;
     QuantizeArgs quantize;
     SynthArgs synth;

@@ -18,6 +18,8 @@ int logits(const Arguments& a);
 int perplexity(const Arguments& a);
 int profile(const Arguments& a);
 int evaluate(const Arguments& a);
+int predictor(const Arguments& a);
+int complete_file(const Arguments& a);
 int batched(const Arguments& a);
 int bench(const Arguments& a);
 int synth(const Arguments& a);

@@ -58,6 +58,8 @@ int dispatch(const Arguments& a) {
         case Command::perplexity: return perplexity(a);
         case Command::profile: return profile(a);
         case Command::evaluate: return evaluate(a);
+        case Command::predictor: return predictor(a);
+        case Command::complete: return complete_file(a);
         case Command::bench: return bench(a);
         case Command::batched: return batched(a);
         case Command::synth: return synth(a);

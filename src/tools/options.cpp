@@ -110,7 +110,8 @@ Option custom(std::string_view names, std::string value, std::string help,
 const std::vector<Option>& option_table() {
     static const std::vector<Option> table = [] {
         std::vector<Option> all;
-        for (auto family : {model_options, processor_options, text_options, sampling_options, tool_options, plan_options, bench_options,
+        for (auto family : {model_options, processor_options, text_options, sampling_options, tool_options, plan_options,
+                            predictor_options, bench_options,
                             accepted_options}) {
             std::vector<Option> rows = family();
             std::move(rows.begin(), rows.end(), std::back_inserter(all));

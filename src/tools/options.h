@@ -53,6 +53,7 @@ std::vector<Option> model_options();     ///< file, sparsity, context, threads, 
 std::vector<Option> processor_options();
 std::vector<Option> text_options();      ///< prompt, console, chat
 std::vector<Option> sampling_options();
+std::vector<Option> predictor_options();
 std::vector<Option> tool_options();      ///< of one command each
 std::vector<Option> plan_options();
 std::vector<Option> bench_options();

@@ -125,10 +125,13 @@ std::vector<Option> tool_options() {
             text("-o, --output", "FILE", FIELD(output.path), "the model file to write"),
             integer("-s, --seed", "N", FIELD(synth.seed), 0, kAnyInt, "another seed, another model"),
         });
-    add(table, "Quantize", only(Command::quantize),
+    add(table, "Quantize", Command::quantize | Command::complete,
         {
             flag("--allow-requantize", "", FIELD(quantize.allow_requantize),
                  "accept a file that has lost precision already"),
+        });
+    add(table, "Quantize", only(Command::quantize),
+        {
             flag("--leave-output-tensor", "", FIELD(quantize.leave_output_tensor), "output.weight keeps its type"),
             flag("--pure", "", FIELD(quantize.pure), "one type for every matrix instead of the usual mixture"),
             tensor_type("--output-tensor-type", &QuantizeArgs::output_tensor_type, "type of output.weight"),

@@ -24,6 +24,8 @@ enum class Command : uint32_t {
     profile = 2048,
     evaluate = 4096,
     plan = 16384,
+    predictor = 32768,
+    complete = 65536,
 };
 using CommandSet = uint32_t;
 constexpr CommandSet operator|(Command a, Command b) {
@@ -37,7 +39,8 @@ inline constexpr CommandSet kModelCommands =
     Command::run | Command::chat | Command::logits | Command::perplexity;
 
 /// Commands that run a model over a text to learn about it.
-inline constexpr CommandSet kLearnCommands = Command::profile | Command::evaluate;
+inline constexpr CommandSet kLearnCommands =
+    Command::profile | Command::evaluate | Command::predictor | Command::complete;
 
 /// Whose error texts, timing lines and small habits are kept.
 enum class Habits {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "convert/convert.h"
+#include "convert/predictor_import.h"
 #include "engine/engine.h"
 #include "formats/safetensors.h"
 #include "model/model.h"
@@ -70,6 +71,39 @@ TEST_P(OracleLogits, EqualTheStoredOnes) {
         engine.step({&next, 1});
         last = 0;
     }
+}
+
+/// The same model without predictors, and those of its folder imported.
+TEST(PredictorImport, GivesTheStoredLogits) {
+    SHARED_PATH_OR_SKIP(folder, "oracles/llama-relu-predictors");
+    const test::TemporaryFolder scratch;
+    ConvertOptions options;
+    options.folder = folder.string();
+    options.output = scratch / "model.gguf";
+    options.outtype = "f32";
+    options.activation = model::Activation::relu;
+    convert_folder(options);
+    const auto file = std::make_shared<const formats::GgufFile>(formats::GgufFile::open(options.output));
+    const model::Model plain = model::load(file);
+    sparsity::write_predictors(scratch / "p.gguf", import_predictors((folder / "predictor").string(), plain, DType::F32));
+    const sparsity::PredictorSet set = sparsity::read_predictors(scratch / "p.gguf");
+    const auto model = sparsity::with_predictors(plain, set);
+    plan::Budget budget;
+    budget.kv_type = DType::F32;
+    budget.mode = sparsity::Mode::predict;
+    auto engine = engine::Engine::load(model, plan::solve(*model, budget));
+    const auto expected = formats::SafeTensorsFile::open((folder / "expected.safetensors").string());
+    std::vector<engine::BatchToken> prompt;
+    for (const int64_t id : expected.at("prompt_ids").to_ints()) prompt.push_back({static_cast<int32_t>(id), 0, true});
+    engine.step(prompt);
+    const std::vector<float> wanted = expected.at("logits").to_floats();
+    const size_t n_vocab = wanted.size() / prompt.size();
+    double worst = 0;
+    for (size_t t = 0; t < prompt.size(); ++t) {
+        for (size_t i = 0; i < n_vocab; ++i)
+            worst = std::max(worst, std::abs(static_cast<double>(engine.logits(t)[i]) - wanted[t * n_vocab + i]));
+    }
+    EXPECT_LT(worst, 2e-3) << "largest difference of a logit";
 }
 
 INSTANTIATE_TEST_SUITE_P(Llamas, OracleLogits,
