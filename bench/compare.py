@@ -74,6 +74,8 @@ def rows():
     made.append(Row("predict-f16", "`predict`, 90 % sparse, F16 weights, quantised predictor, vs llama.cpp dense", "decode", 2.0,
                     "f16", layers=16, mode="predict", predictor="q4_0"))
     made.append(Row("exact", "`exact`, 90 % sparse, Q4_0, vs llama.cpp dense", "decode", 1.6, layers=32, mode="exact"))
+    made.append(Row("exact-by-neuron", "the same on a file with a transposed down projection", "decode", 1.6, layers=32, mode="exact",
+                    predictor="q4_0"))
     for n in (128, 512):
         for type, target in (("q4_0", 1.6), ("q4_K_M", 1.9), ("q8_0", 1.6)):
             made.append(Row(f"prompt-{n}-{type}", f"prompt of {n}, dense {type.upper()}, vs llama.cpp", "prompt", target, type, n=n))
