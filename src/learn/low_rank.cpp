@@ -1,6 +1,7 @@
 #include "learn/low_rank.h"
 
 #include <Eigen/Eigenvalues>
+#include <Eigen/QR>
 
 #include <algorithm>
 #include <cmath>
@@ -30,24 +31,16 @@ Floats to_float(const Matrix& m) {
     return a;
 }
 
-/// Orthonormal rows that span what the rows of `y` span; directions that are rounding alone are left out.
-Floats orthonormal(const Floats& y, Multiplier& multiply) {
-    Floats result = y, gram;
-    for (int pass = 0; pass < 2; ++pass) {  // the second pass removes what rounding left in the first
-        multiply.rows_by_rows(result, result, gram);
-        const Eigen::SelfAdjointEigenSolver<Matrix> solver(to_double(gram));
-        const auto& values = solver.eigenvalues();
-        const double least = values(values.size() - 1) * 1e-6;
-        int64_t n_small = 0;
-        while (n_small < values.size() - 1 && values(n_small) <= least) ++n_small;
-        const int64_t n = values.size() - n_small;
-        Matrix turn = solver.eigenvectors().rightCols(n).transpose();
-        for (int64_t i = 0; i < n; ++i) turn.row(i) /= std::sqrt(values(n_small + i));
-        const Floats columns = multiply.transpose(result);
-        Floats next;
-        multiply.rows_by_rows(to_float(turn), columns, next);
-        result = std::move(next);
-    }
+/// Orthonormal rows that span what the rows of `y` span, each turned away from those before it: so the strongest
+/// directions stay in front, and the weak ones are not drowned by them in the next pass. Reflections are exact to rounding
+/// however unequal the rows are.
+Floats orthonormal(const Floats& y) {
+    using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const Eigen::MatrixXf columns = Eigen::Map<const RowMajor>(y.values.data(), y.rows, y.columns).transpose();
+    const Eigen::HouseholderQR<Eigen::MatrixXf> qr(columns);
+    const Eigen::MatrixXf q = qr.householderQ() * Eigen::MatrixXf::Identity(y.columns, y.rows);
+    Floats result(y.rows, y.columns);
+    Eigen::Map<RowMajor>(result.values.data(), y.rows, y.columns) = q.transpose();
     return result;
 }
 
@@ -84,12 +77,12 @@ LowRank low_rank(const Floats& gate, const Floats& c, int64_t rank, Multiplier& 
     for (float& v : z.values) v = normal(random);
     multiply.rows_by_rows(z, gate, y);
     for (int pass = 0; pass < kPasses; ++pass) {
-        y = orthonormal(y, multiply);
+        y = orthonormal(y);
         multiply.rows_by_rows(y, by_input, z);
         multiply.rows_by_rows(z, c, zc);
         multiply.rows_by_rows(zc, gate, y);
     }
-    y = orthonormal(y, multiply);
+    y = orthonormal(y);
     multiply.rows_by_rows(y, by_input, z);
     multiply.rows_by_rows(z, c, zc);
     Floats inner;
@@ -98,6 +91,9 @@ LowRank low_rank(const Floats& gate, const Floats& c, int64_t rank, Multiplier& 
     const Eigen::SelfAdjointEigenSolver<Matrix> solver((m + m.transpose()) / 2);
     const int64_t n = m.rows();
     rank = std::min(rank, n);
+    // What is rounding alone is no factor.
+    const double least = 1e-10 * std::max(solver.eigenvalues()(n - 1), 0.0);
+    while (rank > 1 && solver.eigenvalues()(n - rank) <= least) --rank;
 
     LowRank result;
     Matrix turn = solver.eigenvectors().rightCols(rank).rowwise().reverse().transpose();

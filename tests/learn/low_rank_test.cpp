@@ -82,5 +82,18 @@ TEST(LowRank, TheErrorIsTheTailOfTheSingularValues) {
     EXPECT_GT(((to_eigen(gate) - to_eigen(blind.second) * to_eigen(blind.first)) * root).squaredNorm(), 1.5 * error);
 }
 
+// Models have a few directions that are far stronger than all others, which must not drown them.
+TEST(LowRank, WeakDirectionsBesideAStrongOneAreFound) {
+    Multiplier multiply(2);
+    const Floats gate = random_matrix(200, 64, 9);
+    Floats c(64, 64);
+    for (int64_t i = 0; i < 64; ++i) c.row(i)[i] = i == 0 ? 1e4f : 1.0f / static_cast<float>((1 + i) * (1 + i));
+    const Eigen::MatrixXd root = to_eigen(c).llt().matrixL();
+    const Eigen::VectorXd exact = Eigen::JacobiSVD<Eigen::MatrixXd>(to_eigen(gate) * root).singularValues();
+    const LowRank f = low_rank(gate, c, 16, multiply);
+    ASSERT_EQ(f.singular.size(), 16u);
+    for (int64_t i = 0; i < 16; ++i) EXPECT_NEAR(f.singular[static_cast<size_t>(i)], exact(i), 0.05 * exact(i)) << i;
+}
+
 }  // namespace
 }  // namespace powerinfer::learn
