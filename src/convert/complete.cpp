@@ -46,7 +46,7 @@ bool is_dropped_key(std::string_view key) {
 class Completion {
   public:
     Completion(const model::Model& model, const sparsity::PredictorSet& set, const NeuronOrder& order, const CompleteOptions& options)
-        : file_(*model.file), model_(model), set_(set), order_(order), options_(options), target_(find_file_type(options.type)) {}
+        : file_(*model.file), set_(set), order_(order), options_(options), target_(find_file_type(options.type)) {}
 
     std::vector<TensorJob> jobs() {
         MixChoice choice;
@@ -151,7 +151,6 @@ class Completion {
     }
 
     const GgufFile& file_;
-    const model::Model& model_;
     const sparsity::PredictorSet& set_;
     const NeuronOrder& order_;
     const CompleteOptions& options_;
