@@ -76,7 +76,7 @@ class TorchFile {
   private:
     static std::string little(uint64_t v, int n) {
         std::string s;
-        for (int i = 0; i < n; ++i) s += static_cast<char>(v >> (8 * i) & 0xFF);
+        for (int i = 0; i < n; ++i) s += static_cast<char>(i < 8 ? v >> (8 * i) & 0xFF : 0);
         return s;
     }
     static std::string text(const std::string& s) { return std::string(1, 'X') + little(s.size(), 4) + s; }

@@ -29,7 +29,7 @@ std::vector<uint8_t> torch_vector(const std::vector<T>& values, const std::strin
     RawZip zip =
         test::torch_file(pk::tensor({.storage = storage, .n_stored = n, .shape = {n}, .strides = {1}}));
     std::vector<uint8_t> data(values.size() * sizeof(T));
-    std::memcpy(data.data(), values.data(), data.size());
+    if (!values.empty()) std::memcpy(data.data(), values.data(), data.size());
     zip.entries[2].second = data;
     return zip.build().bytes;
 }
