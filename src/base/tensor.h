@@ -29,4 +29,9 @@ struct TensorView {
 /// "{4096, 11008}": trailing dimensions of 1 are left out, except that one dimension is always shown.
 std::string shape_text(const std::array<int64_t, 4>& ne);
 
+/// Carries a hash on over type, shape and 64 bytes each from the beginning, the middle and the end: tells tensors of other
+/// models, or of the same one quantized otherwise, without reading them whole. Of an empty
+/// view type and shape alone.
+uint64_t sampled_hash(const TensorView& tensor, uint64_t hash);
+
 }  // namespace powerinfer

@@ -21,18 +21,11 @@ std::string entry_name(std::string_view layout, std::string_view name) {
     return fmt::format("{}/{}", name, layout);
 }
 
-}  // namespace
-
-uint64_t sampled_fingerprint(const TensorView& tensor) {
-    constexpr size_t kPieces = 64, kPiece = 64;
-    const size_t size = tensor.n_bytes();
-    const auto* bytes = static_cast<const uint8_t*>(tensor.data);
-    const int64_t shape[] = {static_cast<int64_t>(tensor.type), tensor.ne[0], tensor.ne[1], tensor.ne[2], tensor.ne[3]};
-    uint64_t hash = fnv1a(shape, sizeof shape);
-    if (size <= kPieces * kPiece) return fnv1a(bytes, size, hash);
-    for (size_t i = 0; i < kPieces; ++i) hash = fnv1a(bytes + (size - kPiece) / (kPieces - 1) * i, kPiece, hash);
-    return hash;
+uint64_t source_hash(const TensorView& source) {
+    return sampled_hash(source, fnv1a(nullptr, 0));
 }
+
+}  // namespace
 
 LayoutCache::LayoutCache(std::string path, const LogSink& log) : path_(std::move(path)), log_(log) {
     if (!std::filesystem::exists(path_)) return;
@@ -67,7 +60,7 @@ bool LayoutCache::take(std::string_view layout, const TensorView& source, std::s
         return e.name == wanted;
     });
     if (found == held_.end()) return false;
-    if (found->size != memory.size() || found->source != sampled_fingerprint(source)) {
+    if (found->size != memory.size() || found->source != source_hash(source)) {
         held_.erase(found);  // of another model
         return false;
     }
@@ -80,7 +73,7 @@ bool LayoutCache::take(std::string_view layout, const TensorView& source, std::s
 }
 
 void LayoutCache::keep(std::string_view layout, const TensorView& source, std::string_view name, const AlignedBuffer& memory) {
-    made_.push_back({entry_name(layout, name), sampled_fingerprint(source), memory.data(), memory.size()});
+    made_.push_back({entry_name(layout, name), source_hash(source), memory.data(), memory.size()});
 }
 
 void LayoutCache::save(const Progress& progress) {

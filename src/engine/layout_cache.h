@@ -4,7 +4,7 @@
 //
 //   general.architecture       "powerinfer-layout"
 //   powerinfer.layout.version  u32   1; changes with any of the layouts
-//   powerinfer.layout.sources  array of u64, per tensor: fingerprint of the model's tensor that the bytes come from
+//   powerinfer.layout.sources  array of u64, per tensor: sampled_hash() of the model's tensor that the bytes come from
 #pragma once
 
 #include <optional>
@@ -46,8 +46,5 @@ class LayoutCache {
     std::optional<formats::GgufFile> file_;
     std::vector<Entry> held_, made_;
 };
-
-/// Shape, type and a sample of the bytes: enough to notice another model or another quantization of the same one.
-uint64_t sampled_fingerprint(const TensorView& tensor);
 
 }  // namespace powerinfer::engine

@@ -81,24 +81,21 @@ void take_shares(const model::Model& model, Plan& plan) {
     for (LayerPlan& layer : plan.layers) layer.predicted_share = evaluated ? record->active_share : layer.active_share;
 }
 
-/// Under automatic, a layer leaves the mode of the whole for a lossless one that is expected to be faster.
+/// Under automatic, a layer of `exact` is computed whole where that is expected to be faster. Only where it changes no bit,
+/// which is where the down projection lies by neuron: times depend on the machine and on the threads, results must not.
 void choose_layers(const model::Model& model, const Budget& budget, Plan& plan) {
     if (!model::is_sparse_capable(model.spec.activation)) return;
     take_shares(model, plan);
     size_t changed = 0;
     for (size_t i = 0; i < plan.layers.size(); ++i) {
+        const model::LayerTensors& tensors = model.tensors.layers[i];
         LayerPlan& layer = plan.layers[i];
         if (layer.active_share < 0) continue;
-        layer.cost = ffn_cost(model.tensors.layers[i], budget.rates, layer.active_share, layer.predicted_share);
-        if (budget.mode != Mode::automatic || plan.mode == Mode::off) continue;
-        double best = plan.mode == Mode::predict ? layer.cost.predict : layer.cost.exact;
-        if (best <= 0) continue;
-        for (const auto& [mode, seconds] : {std::pair(Mode::exact, layer.cost.exact), std::pair(Mode::off, layer.cost.off)}) {
-            if (seconds <= 0 || seconds >= best) continue;
-            best = seconds;
-            layer.mode = mode;
-        }
-        changed += layer.mode != plan.mode;
+        layer.cost = ffn_cost(tensors, budget.rates, layer.active_share, layer.predicted_share);
+        if (budget.mode != Mode::automatic || layer.mode != Mode::exact || !tensors.ffn_down_t) continue;
+        if (layer.cost.off <= 0 || layer.cost.exact <= layer.cost.off) continue;
+        layer.mode = Mode::off;
+        ++changed;
     }
     if (changed > 0)
         plan.mode_reason += fmt::format("; {} of {} layers are faster without", changed, plan.layers.size());

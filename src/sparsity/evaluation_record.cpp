@@ -48,17 +48,6 @@ void read(const GgufFile& file, const Figure& figure, EvaluationRecord& record) 
     record.*figure.value = value;
 }
 
-/// Type, shape and 64 bytes each from its beginning, middle and end.
-uint64_t sample(const TensorView& view, uint64_t hash) {
-    hash = fnv1a(&view.type, sizeof(view.type), hash);
-    hash = fnv1a(view.ne.data(), sizeof(view.ne), hash);
-    if (!view) return hash;
-    const size_t size = view.n_bytes(), piece = std::min<size_t>(size, 64);
-    for (const size_t begin : {size_t{0}, (size - piece) / 2, size - piece})
-        hash = fnv1a(static_cast<const uint8_t*>(view.data) + begin, piece, hash);
-    return hash;
-}
-
 }  // namespace
 
 uint64_t evaluated_weights(const model::Model& model) {
@@ -69,7 +58,7 @@ uint64_t evaluated_weights(const model::Model& model) {
         const model::LayerTensors& t = model.tensors.layers[static_cast<size_t>(i)];
         for (const TensorView* view : {&t.ffn_gate, &t.ffn_up, &t.ffn_down, &t.ffn_down_t, &t.fc1, &t.fc2,
                                        &t.fc1_bias, &t.fc2_bias, &t.gate_signs})
-            hash = sample(*view, hash);
+            hash = sampled_hash(*view, hash);
         const float threshold = spec.predictor.threshold_of(i);
         hash = fnv1a(&threshold, sizeof(threshold), hash);
     }

@@ -21,11 +21,11 @@ std::shared_ptr<const formats::GgufFile> open_file(const Arguments& a, const Log
 std::shared_ptr<const model::Model> load_model(std::shared_ptr<const formats::GgufFile> file, const Arguments& a,
                                                const LogSink& log);
 
-/// Memory and context as asked for. A context that nobody asked for is what the model was trained with, or less
-/// where the machine's free memory is short.
 /// Memory that weights re-laid for speed may take: what the machine has to spare, or nothing with --no-repack or --mlock.
 uint64_t repack_allowance(const ModelArgs& m);
 
+/// Memory and context as asked for. A context that nobody asked for is what the model was trained with, or less
+/// where the machine's free memory is short.
 plan::Budget budget(const Arguments& a, const model::Model& model, const LogSink& log);
 
 /// Rates of this machine's kernels where layers can be chosen by them: in mode automatic, for a file that says how many
